@@ -29,8 +29,10 @@ struct world {
 	nsec_t short_delay; /* by short kernels everywhere */
 	nsec_t launch;	    /* of the short program, as it seems */
 	nsec_t rest_delay;  /* by what others have begun when they come to yield */
+	unsigned late_each; /* in one of so many looks a job is late whatever holds; 0: in none */
 	bool busy[_WHO_N];
-	unsigned n_changes;
+	unsigned n_looks, n_changes;
+	unsigned n_yields; /* looks at which others yielded */
 };
 
 static struct world begin(nsec_t period, nsec_t deadline, bool gates) {
@@ -84,6 +86,10 @@ static bool look(struct world *w) {
 		seen[URGENT].missed = r > w->deadline ? seen[URGENT].jobs : 0;
 		seen[URGENT].response = r * seen[URGENT].jobs;
 		seen[URGENT].longest = r;
+		if (w->late_each && w->n_looks % w->late_each == 0) {
+			seen[URGENT].missed += seen[URGENT].missed == 0;
+			seen[URGENT].longest = r > w->deadline ? r : 2 * w->deadline;
+		}
 	}
 	if (w->busy[SHORT]) {
 		seen[SHORT].jobs = 1;
@@ -96,7 +102,9 @@ static bool look(struct world *w) {
 		seen[LONG].response = 13 * MS;
 	}
 	changed = share_look(&w->share, seen, LOOK);
+	w->n_looks++;
 	w->n_changes += changed;
+	w->n_yields += w->share.place.yield;
 	return changed;
 }
 
@@ -327,6 +335,110 @@ static void late_jobs_end_a_trial_at_once(void **state) {
 	assert_false(w.share.place.yield);
 }
 
+/* One job in 20 is late whatever others do, so they need not be kept away. */
+static void jobs_late_by_the_rule_are_nobodys_fault(void **state) {
+	struct world w = begin(10 * MS, 6 * MS, true);
+
+	(void)state;
+	w.late_each = 4;
+	run(&w, 200);
+	assert_true(w.share.place.yield);
+	w.n_changes = 0;
+	run(&w, 20000);
+	assert_in_range(w.n_changes, 0, 40); /* chance */
+	assert_in_range(w.n_yields, 18000, 20200);
+}
+
+/* Many more of them are, and the host is as it was. */
+static void more_late_jobs_than_by_the_rule_are(void **state) {
+	struct world w = begin(20 * MS, 6 * MS, true);
+
+	(void)state;
+	w.late_each = 4;
+	w.rest_delay = MS;
+	run(&w, 20000);
+	assert_true(w.share.place.yield && w.share.rule.missed > 0);
+	w.rest_delay = 6 * MS;
+	run(&w, 40);
+	assert_false(w.share.place.yield);
+}
+
+/* A late job once a minute is no reason to take ever more from the others. */
+static void seldom_late_jobs_cost_the_others_little(void **state) {
+	struct world w = begin(10 * MS, 6 * MS, true);
+
+	(void)state;
+	w.late_each = 1000;
+	run(&w, 40000);
+	assert_in_range(w.n_yields, 34000, 40000);
+}
+
+/* Where jobs with a deadline are always there others have half of the GPU, and all while none
+ * comes. */
+static void others_have_all_beside_idle_programs(void **state) {
+	struct world w = begin(10 * MS, 10 * MS, true);
+
+	(void)state;
+	w.host = 6 * MS;
+	run(&w, 200);
+	assert_false(w.share.place.yield);
+	w.busy[URGENT] = false;
+	run(&w, 19);
+	assert_false(w.share.place.yield);
+	run(&w, 2);
+	assert_true(w.share.place.yield);
+	assert_true(w.share.place.free[SHORT] && w.share.place.free[LONG]);
+	w.n_changes = 0;
+	run(&w, 1000);
+	assert_int_equal(w.n_changes, 0);
+	w.busy[URGENT] = true;
+	run(&w, 10);
+	assert_false(w.share.place.yield);
+}
+
+/* But not where the first job that comes would be late. */
+static void nobody_yields_to_idle_programs_if_that_is_too_slow(void **state) {
+	struct world w = begin(10 * MS, 6 * MS, true);
+
+	(void)state;
+	w.rest_delay = 6 * MS;
+	run(&w, 40);
+	assert_true(w.n_yields > 0);
+	assert_false(w.share.place.yield);
+	w.busy[URGENT] = false;
+	w.n_changes = 0;
+	run(&w, 200);
+	assert_int_equal(w.n_changes, 0);
+}
+
+/* Without waiting for others jobs are open for less than half of the time, and for more with it. */
+static void nobody_yields_now_and_then(void **state) {
+	struct world w = begin(10 * MS, 10 * MS, true);
+
+	(void)state;
+	w.busy[SHORT] = false;
+	w.host = 4 * MS;
+	w.rest_delay = MS;
+	run(&w, 400);
+	w.n_yields = 0;
+	run(&w, 2000);
+	assert_int_equal(w.n_yields, 0);
+}
+
+/* A time of many jobs is over. */
+static void others_yield_again_after_a_crowd(void **state) {
+	struct world w = begin(10 * MS, 10 * MS, true);
+
+	(void)state;
+	w.late_each = 4;
+	w.host = 6 * MS;
+	run(&w, 400);
+	assert_false(w.share.place.yield);
+	w.host = MS;
+	run(&w, 400);
+	assert_true(w.share.place.yield);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_kernels_run_everywhere),
@@ -343,6 +455,13 @@ int main(void) {
 		cmocka_unit_test(nobody_yields_to_jobs_that_are_always_there),
 		cmocka_unit_test(late_jobs_end_the_yielding),
 		cmocka_unit_test(late_jobs_end_a_trial_at_once),
+		cmocka_unit_test(jobs_late_by_the_rule_are_nobodys_fault),
+		cmocka_unit_test(more_late_jobs_than_by_the_rule_are),
+		cmocka_unit_test(seldom_late_jobs_cost_the_others_little),
+		cmocka_unit_test(others_have_all_beside_idle_programs),
+		cmocka_unit_test(nobody_yields_to_idle_programs_if_that_is_too_slow),
+		cmocka_unit_test(nobody_yields_now_and_then),
+		cmocka_unit_test(others_yield_again_after_a_crowd),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,6 +4,7 @@
 #include "daemon/core/steer/share.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 /* Between two looks; the longer the less there is to see. */
@@ -25,6 +26,20 @@
 #define EXPECT_PART 0.8
 #define FREE_PART   0.6
 
+/* Others had better not wait for jobs that are open for more than this part of the time. They begin
+ * to again from the other part on, for where they don't wait responses are others. */
+#define CROWDED_PART   0.5
+#define UNCROWDED_PART 0.35
+
+/* As many late jobs as by the rule: up to so many standard deviations more. About so many of the
+ * last jobs count: by the rule, and where another place holds. */
+#define CHANCE	      3.0
+#define RULE_JOBS_MAX 8192
+#define HERE_JOBS_MAX 1024
+
+/* Then programs with a deadline are idle. */
+#define IDLE_MIN (1 * NSEC_PER_SEC)
+
 /* Windows after a failure, doubled at each. */
 #define BACKOFF_MIN 16
 #define BACKOFF_MAX 4096
@@ -44,6 +59,53 @@ void share_start(struct share *s, unsigned n, const struct plan_gpu *gpu) {
 }
 
 /* ---- what was seen ---- */
+
+static bool is_rule(const struct share *s) {
+	static const struct share_place none;
+
+	return !s->place.confined && memcmp(s->place.free, none.free, sizeof(none.free)) == 0;
+}
+
+static void count(const struct share *s, const struct share_seen *seen, struct share_count *ret) {
+	for (unsigned i = 0; i < s->n; i++) {
+		if (seen[i].deadline) {
+			ret->jobs += (double)seen[i].jobs;
+			ret->missed += (double)seen[i].missed;
+			ret->part =
+				fmax(ret->part, (double)seen[i].longest / (double)seen[i].deadline);
+		}
+	}
+}
+
+/* What was long ago counts for less. */
+static void count_on(const struct share *s, const struct share_seen *seen, double jobs_max,
+		     struct share_count *ret) {
+	if (ret->jobs > jobs_max) {
+		*ret = (struct share_count){.jobs = ret->jobs / 2, .missed = ret->missed / 2};
+	}
+	count(s, seen, ret);
+}
+
+/* Whether more of these jobs were late than there would be by the rule. */
+static bool is_worse(const struct share *s, const struct share_count *c) {
+	double by_rule = s->rule.jobs > 0 ? s->rule.missed / s->rule.jobs * c->jobs : 0;
+
+	return c->missed > by_rule + CHANCE * sqrt(by_rule);
+}
+
+/* Whether a place in which these jobs ran does not stay. */
+static bool is_harm(const struct share *s, const struct share_count *c) {
+	return is_worse(s, c) || c->part > fmax(STAY_PART, s->rule.part);
+}
+
+static void see_idle(struct share *s, const struct share_seen *seen, nsec_t elapsed) {
+	s->idle += elapsed;
+	for (unsigned i = 0; i < s->n; i++) {
+		if (seen[i].deadline && (seen[i].busy || seen[i].jobs || seen[i].unreported)) {
+			s->idle = 0;
+		}
+	}
+}
 
 static void add(struct share *s, const struct share_seen *seen, nsec_t elapsed) {
 	s->elapsed += elapsed;
@@ -79,13 +141,11 @@ static bool exceeds(const struct share *s, double part) {
 	return false;
 }
 
-static bool any_missed(const struct share *s, const struct share_seen *seen) {
-	for (unsigned i = 0; i < s->n; i++) {
-		if (seen[i].deadline && seen[i].missed) {
-			return true;
-		}
-	}
-	return false;
+static bool any_missed(const struct share *s) {
+	struct share_count all = {0};
+
+	count(s, s->sum, &all);
+	return all.missed > 0;
 }
 
 /* Jobs with a deadline that nobody heard of may have been late. */
@@ -113,15 +173,14 @@ static bool is_window(const struct share *s) {
 	return any;
 }
 
-/* Jobs with a deadline are open for more than half of the time: others had better not wait for
- * them. */
-static bool is_crowded(const struct share *s) {
+/* The part of the time in which jobs with a deadline are open, each counted on its own. */
+static double open_part(const struct share *s) {
 	nsec_t open = 0;
 
 	for (unsigned i = 0; i < s->n; i++) {
 		open += s->sum[i].deadline ? s->sum[i].response : 0;
 	}
-	return open > s->elapsed / 2;
+	return s->elapsed ? (double)open / (double)s->elapsed : 0;
 }
 
 /* Of its launches, on average, from one's end to the next one's; copies alone hold no SMs. */
@@ -140,6 +199,7 @@ static void take(struct share *s, const struct share_place *place, bool trying) 
 		s->before = s->place;
 	}
 	s->place = *place;
+	s->here = (struct share_count){0};
 	s->trying = trying;
 	s->counts = false;
 	count_anew(s);
@@ -158,7 +218,7 @@ static bool give_back(struct share *s) {
 
 	rest(s);
 	if (s->trying) {
-		s->yield_failed = s->place.yield;
+		s->yield_failed = s->place.yield ? s->here : (struct share_count){0};
 		place = s->before;
 	}
 	take(s, &place, false);
@@ -189,7 +249,7 @@ static bool keep_long(struct share *s) {
 static bool let_yield(struct share *s) {
 	struct share_place place = {.lower = s->n_groups / 2, .yield = true};
 
-	if (!s->gates || s->yield_failed || is_crowded(s) || exceeds(s, EXPECT_PART)) {
+	if (!s->gates || s->place.yield || is_harm(s, &s->yield_failed)) {
 		return false;
 	}
 	s->other_lower = 0; /* responses will be others */
@@ -200,14 +260,18 @@ static bool let_yield(struct share *s) {
 	return true;
 }
 
+/* By the rule jobs are late as well: what else there is may do no worse. */
+static bool may_yield(const struct share *s) {
+	return !s->crowded && (s->rule.missed > 0 || !exceeds(s, EXPECT_PART));
+}
+
 /* Nobody yields any more: something else is tried next. */
 static bool end_yield(struct share *s) {
 	struct share_place place = {.lower = s->n_groups / 2};
 
-	if (!s->place.yield || !is_crowded(s)) {
+	if (!s->place.yield || !s->crowded) {
 		return false;
 	}
-	s->yield_failed = true;
 	take(s, &place, false);
 	return true;
 }
@@ -308,31 +372,57 @@ static bool relax(struct share *s) {
 
 /* Return: whether another place holds. */
 static bool try_more(struct share *s) {
-	if (any_missed(s, s->sum) || s->place.yield) {
+	if (s->place.yield) {
 		return false;
 	}
-	return let_yield(s) || free_short(s) || (any_kept(s) && shrink(s));
+	if (may_yield(s) && let_yield(s)) {
+		return true;
+	}
+	return !any_missed(s) && (free_short(s) || (any_kept(s) && shrink(s)));
+}
+
+/* Whether the place gives those with a deadline too little. */
+static bool is_too_little(const struct share *s) {
+	return !is_rule(s) && (s->trying ? is_harm(s, &s->here) : is_worse(s, &s->here));
+}
+
+/* The first look after another place came to hold: the jobs may be of before. */
+static bool first_look(struct share *s, const struct share_seen *seen) {
+	struct share_count jobs = {0};
+
+	s->counts = true;
+	count(s, seen, &jobs);
+	if (!s->trying || !is_worse(s, &jobs)) {
+		return false;
+	}
+	s->here = jobs;
+	return give_back(s);
 }
 
 bool share_look(struct share *s, const struct share_seen *seen, nsec_t elapsed) {
-	static const struct share_place none;
-	bool began = s->place.confined || memcmp(s->place.free, none.free, sizeof(none.free)) != 0;
-
 	if (s->n == 0) {
 		return false;
 	}
+	see_idle(s, seen, elapsed);
 	if (!s->counts) {
-		s->counts = true;
-		if (s->trying && any_missed(s, seen)) { /* nobody was, before it was tried */
-			return give_back(s);
-		}
-		return false;
+		return first_look(s, seen);
 	}
 	add(s, seen, elapsed);
-	if (s->trying ? exceeds(s, STAY_PART) : began && any_missed(s, s->sum)) {
+	count_on(s, seen, HERE_JOBS_MAX, &s->here);
+	if (is_rule(s)) {
+		count_on(s, seen, RULE_JOBS_MAX, &s->rule);
+	}
+	if (is_too_little(s)) {
 		return give_back(s);
 	}
 	if (has_hole(s)) {
+		count_anew(s);
+		return false;
+	}
+	if (s->idle >= IDLE_MIN) {
+		if (any_kept(s) && let_yield(s)) {
+			return true;
+		}
 		count_anew(s);
 		return false;
 	}
@@ -340,6 +430,7 @@ bool share_look(struct share *s, const struct share_seen *seen, nsec_t elapsed) 
 		return false;
 	}
 	s->trying = false;
+	s->crowded = open_part(s) > (s->crowded ? UNCROWDED_PART : CROWDED_PART);
 	if (end_yield(s) || keep_long(s) || (!any_kept(s) && relax(s))) {
 		return true;
 	}
@@ -390,8 +481,8 @@ const char *share_reason(const struct share *s, nsec_t deadline, unsigned i) {
 					 : NULL;
 	}
 	if (s->place.yield) {
-		return "as measured, deadlines are kept if its kernels wait while jobs that have "
-		       "one are open";
+		return "as measured, deadlines are kept as well if its kernels wait while jobs "
+		       "that have one are open";
 	}
 	return s->place.free[i] ? "as measured, its kernels are too short to make jobs with a "
 				  "deadline late"

@@ -14,7 +14,12 @@
  *   and that becomes smaller, as far as their responses are expected to allow.
  *
  * What is tried holds for a window and stays if no job came too near to its deadline; else what was
- * before holds again, and it takes ever longer until something is tried once more.
+ * before holds again, and it takes ever longer until something is tried once more. Jobs that are
+ * late by the rule as well are so whatever the others get: as many of them, give or take chance,
+ * are no reason to go back to it, and yielding is tried although there are some.
+ *
+ * While no job with a deadline comes for a second, the others use all SMs and yield. So the next
+ * one waits for what has begun, and no longer.
  *
  * Pure: no clock, no I/O, no allocation.
  */
@@ -40,6 +45,12 @@ struct share_place {
 	bool yield;		    /* those without a deadline do */
 };
 
+/* Of jobs with a deadline. */
+struct share_count {
+	double jobs, missed;
+	double part; /* the longest of their responses, as a part of its deadline */
+};
+
 struct share {
 	unsigned n;		   /* programs; 0: nothing is shared */
 	unsigned n_groups;	   /* of the GPU, at least 2 */
@@ -47,11 +58,17 @@ struct share {
 	struct share_place before; /* that holds again if it is too little */
 	bool gates;		   /* programs may yield */
 	bool guards;		   /* with guard bands before jobs that have a deadline */
-	bool yield_failed;	   /* that is not tried again before something else has failed */
+	bool crowded;		   /* jobs with a deadline are open for most of the time */
 	bool trying;
 	bool counts; /* from the second look at a place on: jobs under the last one have ended */
 	struct share_seen sum[MODEL_TASKS_MAX]; /* since then */
 	nsec_t elapsed;				/* likewise */
+	nsec_t idle;		 /* no program with a deadline has done anything for so long */
+	struct share_count rule; /* while the rule held */
+	struct share_count here; /* since `place` holds */
+	/* When yielding was tried and failed last: it is not tried again before something else has
+	 * failed, unless the rule turns out to do no better. Without jobs: it did not. */
+	struct share_count yield_failed;
 
 	/* Mean responses on another lower part, confined as now. */
 	unsigned other_lower; /* 0: there was none */

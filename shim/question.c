@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 HOT_DATA static _Atomic uint32_t asking; /* odd while a question is asked; a futex */
@@ -41,6 +42,15 @@ HOT_CODE void question_settle(void) {
 		syscall(SYS_futex, &asking, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
 	}
 	atomic_fetch_sub(&settling, 1);
+}
+
+void question_settle_until(nsec_t deadline) {
+	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
+	uint32_t now = atomic_load(&asking);
+
+	while (now % 2 == 1 && atomic_load(&asking) == now && nsec_now() < deadline) {
+		nanosleep(&pause, NULL);
+	}
 }
 
 void question_after_fork(void) {

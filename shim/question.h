@@ -6,12 +6,18 @@
  */
 #pragma once
 
+#include "proto/units.h"
+
 /* Around each question; by a thread that can't be cancelled. */
 void question_begin(void);
 void question_end(void);
 
 /* Waits until a question that is asked just now has its answer. */
 void question_settle(void);
+
+/* The same, but until @deadline at most: whoever calls exit() may hold what the answer waits for.
+ */
+void question_settle_until(nsec_t deadline);
 
 /* After fork, in the child: nobody asks. */
 void question_after_fork(void);

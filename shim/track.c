@@ -54,13 +54,17 @@
 #define NAP_FOR_NS (1 * NSEC_PER_SEC)
 
 /* How long the end of the process waits for a job that is just being closed. */
-#define EXIT_MAX_NS (1 * NSEC_PER_SEC)
+#define EXIT_MAX_NS  (1 * NSEC_PER_SEC)
+#define LEAVE_NAP_NS (50 * NSEC_PER_USEC)
 
 HOT_DATA static struct {
 	pthread_mutex_t lock;
 	_Atomic bool running;
 	pid_t pid; /* whose thread it is */
 } track = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Atomic nsec_t
+	leave_until; /* the process exits, and waits until then for tell_last(); or 0 */
 
 /* ---- questions ---- */
 
@@ -370,6 +374,16 @@ static nsec_t tell(nsec_t now, bool *ret_ended) {
 	return earlier(books_tell(now), counts_tell(now));
 }
 
+/* The process exits: what is still to be told is. */
+static void tell_last(nsec_t deadline) {
+	job_leave(deadline);
+	books_collect();
+	records_drain();
+	books_leave(deadline);
+	counts_leave();
+	atomic_store(&leave_until, 0);
+}
+
 static void *run(void *data) {
 	nsec_t busy = nsec_now(), nap = WATCH_MAX_NS;
 	bool napped = false, ended;
@@ -378,9 +392,12 @@ static void *run(void *data) {
 	pthread_setname_np(pthread_self(), "sbeet");
 	state_enter(); /* for good: whatever this thread calls is ours */
 	for (;;) {
-		nsec_t again = conn_poll();
+		nsec_t again = conn_poll(), leave = atomic_load(&leave_until);
 		struct round round = {.now = nsec_now(), .next = WAKE_NEVER};
 
+		if (leave) {
+			tell_last(leave);
+		}
 		terms_prepare();
 		lane_for_each(look_at, &round);
 		if (round.open > 0) {
@@ -407,6 +424,19 @@ static void *run(void *data) {
 
 /* ---- start and end ---- */
 
+/* Whoever calls exit() may do so from a signal handler, with locks of ours or the driver's. The
+ * tracker has none of these, and if it waits for one it does so alone. */
+static void leave_to_tracker(nsec_t deadline) {
+	const struct timespec pause = {.tv_nsec = LEAVE_NAP_NS};
+	bool woken = false;
+
+	atomic_store(&leave_until, deadline);
+	do {
+		woken = woken || wake_tracker_at_exit();
+		nanosleep(&pause, NULL);
+	} while (atomic_load(&leave_until) && nsec_now() < deadline);
+}
+
 /* Registered after the driver's own handlers and so called before them: no question meets a driver
  * that is being taken down. */
 static void at_exit(void) {
@@ -418,19 +448,13 @@ static void at_exit(void) {
 		return;
 	}
 	atomic_store(&state_mode, STATE_MODE_OFF);
-	question_settle();
+	question_settle_until(deadline);
 	graph_leave(deadline);
 	keeper_leave();
 	seat_leave();
 	turn_leave();
-	/* Not for ever: whoever calls exit() may do so from a signal handler, in the middle of it.
-	 */
 	lane_settle(deadline);
-	job_leave(deadline);
-	books_collect();
-	records_drain();
-	books_leave(deadline);
-	counts_leave();
+	leave_to_tracker(deadline);
 	conn_leave();
 }
 

@@ -23,11 +23,25 @@ void wake_init(void) {
 	pthread_condattr_destroy(&clock);
 }
 
-void wake_tracker(void) {
-	pthread_mutex_lock(&lock);
+/* With the lock, which this gives back. */
+static void wake_locked(void) {
 	woken = true;
 	pthread_cond_signal(&wake);
 	pthread_mutex_unlock(&lock);
+}
+
+void wake_tracker(void) {
+	pthread_mutex_lock(&lock);
+	wake_locked();
+}
+
+bool wake_tracker_at_exit(void) {
+	bool locked = pthread_mutex_trylock(&lock) == 0;
+
+	if (locked) {
+		wake_locked();
+	}
+	return locked;
 }
 
 HOT_CODE void wake_for_job(void) {

@@ -15,6 +15,10 @@ void wake_init(void);
 /* There is something for the tracker to do now. */
 void wake_tracker(void);
 
+/* The same by somebody who may be in the middle of anything. Return: false if another thread, or
+ * its own, is just doing so: to be tried again. */
+bool wake_tracker_at_exit(void);
+
 /* A job is open. Costs nothing while the tracker is up anyway, and looks again within a
  * millisecond. */
 void wake_for_job(void);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -82,6 +83,25 @@ static void shim_leaves_no_session_behind_in_200_exits(void **state) {
 		assert_int_equal(mini_said(m, "sbeet:"), 0);
 		mini_unlisten(m);
 	}
+}
+
+/* The tracker's question to the driver gets no answer, as if whoever exits did so in the middle of
+ * a call, from a signal handler. */
+static void shim_lets_go_of_a_program_that_exits_within_the_driver(void **state) {
+	struct mini *m = *state;
+	int fd, status;
+
+	m->linger_ns = MINI_LINGER_SHORT_NS;
+	fd = mini_begin(m, mini_plain);
+	mini_do(m, "@0 hold 1", 0);
+	mini_do(m, "@0 gate 1", 0);
+	mini_open_job_by(m, fd, "@0 thread-launch", WHOLE);
+	mini_do(m, "@0 gate-wait", 0);
+	mini_tell(m, "@0 exit");
+	assert_int_equal(waitpid(m->guest, &status, 0), m->guest);
+	assert_int_equal(status, 0);
+	m->guest = 0;
+	close(fd);
 }
 
 /* ---- children ---- */
@@ -319,6 +339,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		MINI_CASE(shim_makes_no_connection_during_exit),
 		MINI_CASE(shim_leaves_no_session_behind_in_200_exits),
+		MINI_CASE(shim_lets_go_of_a_program_that_exits_within_the_driver),
 		MINI_CASE(shim_leaves_the_connection_to_the_parent),
 		MINI_CASE(shim_lets_child_start_anew),
 		MINI_CASE(shim_survives_cancelled_threads),

@@ -16,6 +16,7 @@
 #include "shim/place.h"
 #include "shim/state.h"
 #include "shim/wake.h"
+#include "shim/worker.h"
 
 /* Variants that a graph keeps when one more is made. Terms go to and fro while the planner tries
  * them. */
@@ -37,9 +38,18 @@ struct graph_part {
 	struct partition *partition; /* or the one that stands for its set, see green_owner() */
 	CUcontext context;
 	CUgraphExec exec;
-	unsigned users; /* launches that are just being made */
+	unsigned users; /* launches that are just being made, or ordered behind it */
 	uint64_t last;	/* use: when it was made or launched */
+	bool stale;	/* the graph was changed since: kept for the order of launches only */
 	struct graph_part *next;
+};
+
+/* The last launch that the driver has taken. Written under the lock. */
+struct given {
+	_Atomic(CUgraphExec) exec; /* NULL: there is none that the next one must come behind */
+	struct graph_part *part;   /* whose exec it is, in the list; NULL: the program's own */
+	_Atomic uint64_t key;	   /* of the program's stream; 0: not known */
+	_Atomic uint32_t epoch;	   /* worker_epoch: a later stream may have the same key */
 };
 
 struct graph {
@@ -48,6 +58,7 @@ struct graph {
 	bool plain;	  /* of the copy */
 	unsigned long long flags;
 	struct graph_part *parts; /* owned */
+	struct given given;
 	struct graph *next;
 	_Atomic bool can_move;
 
@@ -180,16 +191,39 @@ static void drop_copy(struct graph *g) {
 	graph_copy_free(copy);
 }
 
-/* Nothing is known of @g any more but that it is there. */
+static void set_given(struct graph *g, CUgraphExec exec, struct graph_part *part, uint64_t key) {
+	g->given.part = part;
+	atomic_store(&g->given.exec, exec);
+	atomic_store(&g->given.key, key);
+	atomic_store(&g->given.epoch, atomic_load(&worker_epoch));
+}
+
+/* Return: the variants of @g, but for the one that the next launch may have to come behind. */
+static struct graph_part *take_parts(struct graph *g) {
+	struct graph_part *parts = NULL, *part, **link = &g->parts;
+
+	while ((part = *link)) {
+		if (part == g->given.part) {
+			part->stale = true;
+			link = &part->next;
+		} else {
+			*link = part->next;
+			part->next = parts;
+			parts = part;
+		}
+	}
+	return parts;
+}
+
+/* Nothing is known of @g any more but that it is there, and what was launched last. */
 static void drop(struct graph *g) {
 	struct graph_part *parts;
 	struct work work;
 	CUgraph copy;
 
 	wait_for(g, NULL);
-	parts = g->parts;
+	parts = take_parts(g);
 	copy = g->copy;
-	g->parts = NULL;
 	set_copy(g, NULL);
 	atomic_store(&g->last, 0);
 	if (parts || copy) {
@@ -232,6 +266,7 @@ void graph_instantiated(CUgraphExec exec, CUgraph graph, unsigned long long flag
 	pthread_mutex_lock(&lock);
 	g = find_free();
 	if (g && table_put(&execs, (uintptr_t)exec, g) == 0) {
+		set_given(g, NULL, NULL, 0);
 		g->exec = exec;
 		g->flags = flags;
 		g->plain = plain;
@@ -269,6 +304,7 @@ void graph_exec_destroying(CUgraphExec exec) {
 	}
 	token = state_enter_locked(&lock);
 	table_take(&execs, (uintptr_t)exec);
+	set_given(g, NULL, NULL, 0);
 	drop(g);
 	g->exec = NULL;
 	state_leave_locked(&lock, token);
@@ -315,7 +351,7 @@ static struct graph_part *find_part(const struct graph *g, struct partition *p) 
 	const struct partition *key = key_of(g, p);
 	struct graph_part *part = g->parts;
 
-	while (part && part->partition != key) {
+	while (part && (part->stale || part->partition != key)) {
 		part = part->next;
 	}
 	return part;
@@ -323,10 +359,10 @@ static struct graph_part *find_part(const struct graph *g, struct partition *p) 
 
 /* The one that was launched last, NULL: none was made. */
 static struct graph_part *latest(const struct graph *g) {
-	struct graph_part *last = g->parts;
+	struct graph_part *last = NULL;
 
-	for (struct graph_part *p = last; p; p = p->next) {
-		last = p->last > last->last ? p : last;
+	for (struct graph_part *p = g->parts; p; p = p->next) {
+		last = !p->stale && (!last || p->last > last->last) ? p : last;
 	}
 	return last;
 }
@@ -338,8 +374,9 @@ static bool is_unused(const struct graph *g, const struct graph_part *part) {
 	for (const struct graph_part *p = g->parts; p; p = p->next) {
 		n_later += p->last > part->last;
 	}
-	return part->users == 0 && (n_later >= PARTS_MAX ||
-				    (n_later > 0 && part->last + RECENT < atomic_load(&n_uses)));
+	return part->users == 0 && part != g->given.part &&
+	       (part->stale || n_later >= PARTS_MAX ||
+		(n_later > 0 && part->last + RECENT < atomic_load(&n_uses)));
 }
 
 /* Return: out of their graphs. */
@@ -565,6 +602,76 @@ void graph_use_end(struct graph_use *use) {
 	}
 }
 
+/* ---- the order of launches ---- */
+
+static bool went_to(const struct given *given, uint64_t key) {
+	return atomic_load(&given->key) == key &&
+	       atomic_load(&given->epoch) == atomic_load(&worker_epoch);
+}
+
+/* The last launch; what was launched is kept until graph_use_end(). */
+static struct graph_use hold_given(struct graph *g) {
+	struct graph_use use;
+
+	pthread_mutex_lock(&lock);
+	use = (struct graph_use){atomic_load(&g->given.exec), g->given.part};
+	if (use.part) {
+		use.part->users++;
+	}
+	pthread_mutex_unlock(&lock);
+	return use;
+}
+
+/* Inside state_enter(). An upload goes behind all launches of the graph that is uploaded, and what
+ * the stream gets next goes behind the upload. An event would do the same, but has to be recorded
+ * behind every launch (0.4 us): when the next launch comes, the stream of the last one may be gone
+ * or captured. */
+static CUresult come_behind(CUgraphExec last, const struct place_use *place) {
+	const struct real *real = real_get();
+	CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
+
+	if (place->per_thread && real->cuGraphUpload_ptsz) {
+		rc = real->cuGraphUpload_ptsz(last, place->at);
+	} else if (!place->per_thread && real->cuGraphUpload) {
+		rc = real->cuGraphUpload(last, place->at);
+	}
+	return rc == CUDA_SUCCESS ? rc : real->cuCtxSynchronize();
+}
+
+CUresult graph_order(CUgraphExec exec, const struct graph_use *use, const struct place_use *place,
+		     uint64_t key) {
+	struct graph *g = table_get(&execs, (uintptr_t)exec);
+	CUgraphExec last = g ? atomic_load(&g->given.exec) : NULL;
+	CUresult rc = CUDA_SUCCESS;
+	struct graph_use behind;
+	int token;
+
+	/* The program's stream counts: its place keeps it in order while it moves. */
+	if (!last || last == use->exec || (key && went_to(&g->given, key))) {
+		return CUDA_SUCCESS;
+	}
+	token = state_enter();
+	behind = hold_given(g);
+	if (behind.exec) {
+		rc = come_behind(behind.exec, place);
+	}
+	graph_use_end(&behind);
+	state_leave(token);
+	return rc;
+}
+
+void graph_given(CUgraphExec exec, const struct graph_use *use, uint64_t key) {
+	struct graph *g = table_get(&execs, (uintptr_t)exec);
+	int cancel;
+
+	if (!g || (atomic_load(&g->given.exec) == use->exec && went_to(&g->given, key))) {
+		return;
+	}
+	cancel = lock_here();
+	set_given(g, use->exec, use->part, key);
+	unlock_here(cancel);
+}
+
 /* ---- what goes ---- */
 
 void graph_code_unloading(void) {
@@ -586,6 +693,9 @@ static void drop_parts_of(struct graph *g, CUcontext context) {
 			*link = part->next;
 			part->next = gone;
 			gone = part;
+			if (part == g->given.part) {
+				set_given(g, NULL, NULL, 0); /* it has ended, or will at once */
+			}
 		} else {
 			link = &part->next;
 		}

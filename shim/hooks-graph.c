@@ -2,6 +2,7 @@
  * hooks-graph.c: graphs: instantiated, changed, launched.
  */
 #include "shim/base/log.h"
+#include "shim/capture.h"
 #include "shim/gate.h"
 #include "shim/graph.h"
 #include "shim/hooks.h"
@@ -76,11 +77,49 @@ CUresult on_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
 
 typedef CUresult(CUDAAPI *launch_fn)(CUgraphExec, CUstream);
 
+/* Launches @use, which stands for @exec. @key: of the program's stream, see graph_order(). */
+static CUresult launch_in_order(CUgraphExec exec, const struct graph_use *use,
+				const struct place_use *place, uint64_t key, launch_fn launch) {
+	CUresult rc = graph_order(exec, use, place, key);
+
+	if (rc == CUDA_SUCCESS) {
+		rc = launch(use->exec, place->at);
+	}
+	if (rc == CUDA_SUCCESS) {
+		graph_given(exec, use, key);
+	}
+	return rc;
+}
+
+static CUresult launch_use(const struct op *op, CUgraphExec exec, const struct graph_use *use,
+			   launch_fn launch) {
+	/* A thread's default stream ends with it, and a later thread's may get the same key. */
+	uint64_t key = op->id->stream == CU_STREAM_PER_THREAD ? 0 : op->id->key;
+
+	return launch_in_order(exec, use, &op->place, key, launch);
+}
+
+/* The program's own. */
+static CUresult launch_own(const struct op *op, CUgraphExec exec, launch_fn launch) {
+	const struct graph_use use = {.exec = exec};
+
+	return launch_use(op, exec, &use, launch);
+}
+
+/* The launch is part of no job. In a capture it is no launch but a node. */
+static CUresult launch_bypassed(const struct op *op, CUgraphExec exec, launch_fn launch) {
+	const struct graph_use use = {.exec = exec};
+
+	return capture_is_on(op->stream, op->place.per_thread)
+		       ? launch(exec, op->place.at)
+		       : launch_in_order(exec, &use, &op->place, 0, launch);
+}
+
 /* The variant of @exec for the partition of the job. Under terms the last one will do. */
 static CUresult launch_variant(const struct op *op, CUgraphExec exec, launch_fn launch) {
 	bool last_will_do = atomic_load_explicit(&op->lane->terms, memory_order_relaxed) != 0;
 	struct graph_use use = graph_use_begin(exec, op->to, op->id->context, last_will_do);
-	CUresult rc = use.exec ? launch(use.exec, op->place.at) : CUDA_ERROR_NOT_SUPPORTED;
+	CUresult rc = use.exec ? launch_use(op, exec, &use, launch) : CUDA_ERROR_NOT_SUPPORTED;
 
 	graph_use_end(&use);
 	return rc;
@@ -92,7 +131,7 @@ static CUresult launch_green(struct op *op, CUgraphExec exec, launch_fn launch) 
 
 	if (rc != CUDA_SUCCESS) {
 		op_unconfine(op);
-		rc = launch(exec, op->place.at);
+		rc = launch_own(op, exec, launch);
 	}
 	return rc;
 }
@@ -104,7 +143,7 @@ static CUresult launch_raised(const struct op *op, CUgraphExec exec, launch_fn l
 	if (graph_needs_partition(exec, op->to)) {
 		rc = launch_variant(op, exec, launch);
 	}
-	return rc == CUDA_ERROR_NOT_SUPPORTED ? launch(exec, op->place.at) : rc;
+	return rc == CUDA_ERROR_NOT_SUPPORTED ? launch_own(op, exec, launch) : rc;
 }
 
 static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread, launch_fn launch) {
@@ -118,7 +157,7 @@ static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread,
 	case OP_FAIL:
 		return rc;
 	case OP_BYPASS:
-		rc = launch(exec, op.place.at);
+		rc = launch_bypassed(&op, exec, launch);
 		op_bypassed(&op);
 		return rc;
 	case OP_GO:
@@ -129,7 +168,7 @@ static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread,
 	kernels_done_not(op.lane, op.id->context);
 	rc = op.how == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN ? launch_green(&op, exec, launch)
 	     : op.to && place_is_in(&op.place, op.to)	     ? launch_raised(&op, exec, launch)
-							     : launch(exec, op.place.at);
+							     : launch_own(&op, exec, launch);
 	if (op.how == SBEET__ENFORCEMENT__ENFORCEMENT_NONE && !op.unconfined) {
 		log_once(LOG_LEVEL_WARN,
 			 "A graph could not be confined to its green context and "

@@ -630,8 +630,9 @@ void job_end_marked(struct mark *mark) {
 	}
 }
 
-static void end_held(struct lane *lane, void *data) {
-	if (job_is_held(lane)) {
+/* A grant may name a part of the GPU that was made in the context. */
+static void end_granted(struct lane *lane, void *data) {
+	if (job_is_held(lane) || !atomic_load(&lane->terms)) {
 		lane_drain(lane);
 	}
 	close_if_complete(lane, data);
@@ -639,6 +640,6 @@ static void end_held(struct lane *lane, void *data) {
 
 void job_context_gone(void) {
 	if (lane_count() > 0) {
-		lane_for_each(end_held, NULL);
+		lane_for_each(end_granted, NULL);
 	}
 }

@@ -82,7 +82,8 @@ void job_leave(nsec_t deadline);
 /* The end of what @mark held: no further operation enters, and it is over when it is complete. */
 void job_end_marked(struct mark *mark);
 
-/* A context is gone. As job_close_complete(); what a mark holds goes on as another job. */
+/* A context is gone. As job_close_complete(); what was granted, or is held by a mark, goes on as
+ * another job. */
 void job_context_gone(void);
 
 /* The job of @lane is DRAINING and runs under terms: the next one begins without waiting for it.

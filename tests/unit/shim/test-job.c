@@ -64,6 +64,7 @@ static struct lane *lane;
 const struct real *__wrap_real_get(void);
 nsec_t __wrap_nsec_now(void);
 long __wrap_syscall(long number, ...);
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left);
 int __real_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*f)(void *),
 			  void *data);
 int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*f)(void *),
@@ -122,6 +123,11 @@ long __wrap_syscall(long number, ...) {
 		world.slept += (nsec_t)limit->tv_sec * NSEC_PER_SEC + (nsec_t)limit->tv_nsec;
 		world.now += (nsec_t)limit->tv_sec * NSEC_PER_SEC + (nsec_t)limit->tv_nsec;
 	}
+	return 0;
+}
+
+int __wrap_nanosleep(const struct timespec *t, struct timespec *left) {
+	world.now += (nsec_t)t->tv_sec * NSEC_PER_SEC + (nsec_t)t->tv_nsec;
 	return 0;
 }
 
@@ -378,6 +384,17 @@ static void job_learns_what_fits_for_64_jobs(void **state) {
 	assert_int_equal(world.n_asked, 1 + 64);
 	run(0);
 	assert_true(world.asked & SMID_MASK);
+	complete_and_close();
+}
+
+/* The grant may name a part of the GPU that went with the context, whoever else's kernels run. */
+static void job_asks_again_when_a_context_has_gone(void **state) {
+	run(0);
+	job_context_gone();
+	assert_int_equal(atomic_load(&lane->state), LANE_DRAINING);
+	complete_and_close();
+	run(0);
+	assert_int_equal(world.n_asked, 2);
 	complete_and_close();
 }
 
@@ -679,6 +696,7 @@ int main(void) {
 		CASE(job_is_joined_unconfined_after_ten_seconds),
 		CASE(job_learns_what_fits_for_64_jobs),
 		CASE(streams_are_met_again_when_one_is_gone),
+		CASE(job_asks_again_when_a_context_has_gone),
 		CASE(exit_waits_for_a_job_that_is_being_closed),
 		CASE(exit_waits_a_second_at_most),
 		CASE(job_that_is_stopped_goes_on_as_the_same),

@@ -39,7 +39,7 @@ struct capture {
 	CUstreamCaptureMode mode;
 	pthread_t thread; /* that began it */
 	uint64_t id;
-	bool legacy_forbidden; /* its origin synchronises with the legacy default stream */
+	bool legacy_forbidden; /* one of its streams synchronises with the legacy default one */
 	bool spoilt;
 	struct branch *branches; /* owned */
 	size_t n_branches;
@@ -245,6 +245,7 @@ static CUresult capture_join(struct capture *c, const struct target *t, CUevent 
 		if (!b) {
 			return CUDA_ERROR_OUT_OF_MEMORY;
 		}
+		c->legacy_forbidden |= t->blocking;
 	}
 	other = &c->branches[event->branch];
 	if (other != b) {
@@ -318,8 +319,7 @@ static CUresult capture_begin(CUstream stream, bool per_thread, CUstreamCaptureM
 	c->context = t.context;
 	c->mode = mode;
 	c->thread = pthread_self();
-	c->legacy_forbidden = !(stream && stream != CU_STREAM_PER_THREAD &&
-				(stream->flags & CU_STREAM_NON_BLOCKING));
+	c->legacy_forbidden = t.blocking;
 	pthread_mutex_lock(&captures_lock);
 	(void)capture_find(&t, false, &other);
 	if (!other) {

@@ -76,13 +76,16 @@ CUresult stream_target(CUstream stream, bool per_thread, struct target *ret) {
 		if (stream->tag != DRIVER_STREAM) {
 			return CUDA_ERROR_INVALID_HANDLE;
 		}
-		t = (struct target){.context = stream->context, .stream = stream->id};
+		t = (struct target){.context = stream->context,
+				    .stream = stream->id,
+				    .blocking = !(stream->flags & CU_STREAM_NON_BLOCKING)};
 		r = context_check(t.context);
 	} else {
 		r = driver_current(&t.context);
 		if (r == CUDA_SUCCESS) {
 			per_thread = stream ? stream == CU_STREAM_PER_THREAD : per_thread;
 			t.stream = t.context->null_stream;
+			t.blocking = per_thread;
 			r = per_thread ? thread_stream(t.context, &t.stream) : CUDA_SUCCESS;
 		}
 	}

@@ -208,6 +208,7 @@ void groups_free(CUcontext context);
 struct target {
 	CUcontext context;
 	uint32_t stream;
+	bool blocking; /* it and the legacy default stream wait for each other */
 };
 /* A stream of @context, or of @green in it if that is not NULL. */
 CUresult stream_new(CUcontext context, CUgreenCtx green, unsigned flags, int priority,

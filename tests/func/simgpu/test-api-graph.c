@@ -109,6 +109,7 @@ static void api_keeps_a_graph_in_its_stream(void **state) {
 /* Each of these spoils a capture or is refused in it. */
 static void api_spoils_captures_as_cuda_does(void **state) {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUstreamCaptureStatus status;
 	struct fixture *f = *state;
 	CUstream s, side;
 	CUgraph graph;
@@ -137,6 +138,16 @@ static void api_spoils_captures_as_cuda_does(void **state) {
 	OK(cuMemFree(other));
 	assert_int_equal(cuMemsetD32(d, 1, 1), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
 	assert_int_equal(cuStreamEndCapture(s, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+
+	/* The legacy stream is free to use until a blocking one joins. */
+	OK(cuStreamBeginCapture(side, CU_STREAM_CAPTURE_MODE_GLOBAL));
+	OK(cuMemsetD32Async(d, 1, 1, CU_STREAM_LEGACY));
+	OK(cuEventRecord(e, side));
+	OK(cuStreamWaitEvent(s, e, 0));
+	assert_int_equal(cuStreamIsCapturing(CU_STREAM_LEGACY, &status),
+			 CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+	assert_int_equal(cuEventRecord(e, CU_STREAM_LEGACY), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+	assert_int_equal(cuStreamEndCapture(side, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 
 	OK(cuStreamBeginCapture(side, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	OK(cuEventRecord(e, side));

@@ -22,7 +22,7 @@ static struct place_use follow(CUstream stream, bool per_thread) {
 	if (place_active()) {
 		/* The event may be of a capture, which the stream joins by this. */
 		if (capture_any() && !capture_is_on(stream, per_thread)) {
-			place_return(stream, per_thread);
+			place_capturing(stream, per_thread);
 		}
 		place_follow(&use);
 	}
@@ -160,10 +160,10 @@ CUresult on_cuStreamDestroy_v2(CUstream stream) {
 /* The tracker must not ask a stream that is being captured: it would spoil the capture. And what is
  * captured has no place but the stream itself. */
 static void capture_begins(CUstream stream, bool per_thread) {
-	if (place_active() && !capture_is_on(stream, per_thread)) {
-		place_return(stream, per_thread);
-	}
 	capture_begin();
+	if (place_active() && !capture_is_on(stream, per_thread)) {
+		place_capturing(stream, per_thread);
+	}
 	question_settle();
 }
 

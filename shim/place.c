@@ -118,21 +118,26 @@ static void legacy_waits(struct place *legacy) {
 	struct realm *realm = legacy->realm;
 	uint64_t all = atomic_load(&realm->handed);
 	CUstream at = atomic_load(&legacy->at);
+	bool waits = true;
 
 	/* What is in the program's own streams: the driver orders its own legacy stream behind it.
 	 */
 	if (at != legacy->own) {
-		bridge(legacy, legacy->own, at);
+		waits = bridge(legacy, legacy->own, at) == CUDA_SUCCESS;
 	}
 	for (struct place *p = realm->blocking; p; p = p->next) {
 		uint64_t handed = atomic_load(&p->handed);
 
-		if (handed != p->legacy_waited && atomic_load(&p->partition)) {
-			bridge(p, atomic_load(&p->at), at);
+		if (handed == p->legacy_waited || !atomic_load(&p->partition) ||
+		    bridge(p, atomic_load(&p->at), at) == CUDA_SUCCESS) {
+			p->legacy_waited = handed;
+		} else {
+			waits = false;
 		}
-		p->legacy_waited = handed;
 	}
-	atomic_store(&legacy->waited, all);
+	if (waits) { /* else the next operation there tries again */
+		atomic_store(&legacy->waited, all);
+	}
 }
 
 /* A blocking place waits for the legacy one. */
@@ -140,10 +145,10 @@ static void blocking_waits(struct place *p) {
 	struct place *legacy = atomic_load(&p->realm->legacy);
 	uint64_t handed = atomic_load(&legacy->handed);
 
-	if (atomic_load(&legacy->partition) || atomic_load(&p->partition)) {
-		bridge(legacy, atomic_load(&legacy->at), atomic_load(&p->at));
+	if ((!atomic_load(&legacy->partition) && !atomic_load(&p->partition)) ||
+	    bridge(legacy, atomic_load(&legacy->at), atomic_load(&p->at)) == CUDA_SUCCESS) {
+		atomic_store(&p->waited, handed);
 	}
-	atomic_store(&p->waited, handed);
 }
 
 /* ---- entering the driver for that ---- */
@@ -196,11 +201,10 @@ HOT_CODE static bool order_is_due(const struct place *p) {
 	return false;
 }
 
-/* Before something is handed to @p. */
-HOT_CODE static void order(struct place *p) {
-	struct visit v;
-
-	if (!order_is_due(p) || !visit_begin(&v, p->realm->context)) {
+/* With the lock held. Another thread may have done it since somebody asked, and has begun a capture
+ * beside which the legacy stream may not be named any more. */
+static void make_order(struct place *p) {
+	if (!order_is_due(p)) {
 		return;
 	}
 	if (p->kind == PLACE_LEGACY) {
@@ -208,7 +212,28 @@ HOT_CODE static void order(struct place *p) {
 	} else {
 		blocking_waits(p);
 	}
-	visit_end(&v);
+}
+
+/* Before something is handed to @p. */
+HOT_CODE static void order(struct place *p) {
+	struct visit v;
+
+	if (order_is_due(p) && visit_begin(&v, p->realm->context)) {
+		make_order(p);
+		visit_end(&v);
+	}
+}
+
+/* Before one of the blocking places is captured. */
+static void order_blocking(struct realm *realm) {
+	struct visit v;
+
+	if (visit_begin(&v, realm->context)) {
+		for (struct place *p = realm->blocking; p; p = p->next) {
+			make_order(p);
+		}
+		visit_end(&v);
+	}
 }
 
 /* ---- moving ---- */
@@ -579,6 +604,18 @@ void place_return(CUstream stream, bool per_thread) {
 	}
 	if (p) {
 		order(p);
+	}
+}
+
+void place_capturing(CUstream stream, bool per_thread) {
+	struct place *p = find_current(stream, per_thread);
+
+	if (p && atomic_load(&p->partition)) {
+		move(p, NULL);
+	}
+	/* Beside the capture of a stream of free order the legacy stream is as at any time. */
+	if (p && p->kind == PLACE_BLOCKING) {
+		order_blocking(p->realm);
 	}
 }
 

@@ -23,7 +23,8 @@
  * that in place_leave() and has the new one wait for it, before its call returns; so what one
  * thread does after the other is in order, and what they do at the same time never was.
  *
- * Captures: a stream that is being captured stays its own, and none moves at that time.
+ * Captures: a stream that is being captured stays its own, and none moves at that time. Nor do we
+ * name the legacy stream while a blocking one is captured, see place_capturing().
  */
 #pragma once
 
@@ -63,8 +64,9 @@ struct place *place_find(const struct stream_id *id);
 
 /*
  * Sets use->at to the stream that work for use->stream, whose place is use->place, goes to when it
- * belongs into @to (NULL: the stream itself); the context is current. Where a partition can't be had, because of a capture or
- * because the driver refuses, it is the stream where the work is already: see place_is_in().
+ * belongs into @to (NULL: the stream itself); the context is current. Where a partition can't be
+ * had, because of a capture or because the driver refuses, it is the stream where the work is
+ * already: see place_is_in().
  */
 void place_enter(struct place_use *use, struct partition *to);
 
@@ -100,11 +102,21 @@ bool place_is_in(const struct place_use *use, const struct partition *p);
  * launch. */
 void place_make_ahead(CUcontext context, struct partition *to);
 
-/* The stream is the program's own from now on, as a capture wants it. */
+/* The stream is the program's own from now on, until something is handed to a partition again. */
 void place_return(CUstream stream, bool per_thread);
 
-/* Whether its work can go into partitions at all: a stream of a context that has any, not of a green
- * context of the program's. */
+/*
+ * The stream may be captured from now on: it is the program's own. While a blocking stream is
+ * captured, the driver refuses every use of the legacy stream and spoils the capture, whoever uses
+ * it. So all that blocking streams have to wait for there is seen to here; nothing is added
+ * meanwhile, for the program can't use the legacy stream either. To be called after
+ * capture_begin(): places that are made later stay in their own streams, which need no event of
+ * ours.
+ */
+void place_capturing(CUstream stream, bool per_thread);
+
+/* Whether its work can go into partitions at all: a stream of a context that has any, not of a
+ * green context of the program's. */
 bool place_can_move(const struct place *p);
 
 /* Attributes of the stream were set: its backing streams get them as well. */

@@ -50,6 +50,7 @@ static struct {
 	struct clock known; /* to this thread */
 	struct clock gone;  /* what destroyed blocking streams still do: the legacy one waits */
 	CUevent event;
+	CUevent fork; /* of captures */
 	struct clock recorded;
 	struct app_lane *lane;
 } my;
@@ -327,6 +328,59 @@ static void do_sync_all(struct app_random *r, unsigned s) {
 	clock_join(&my.known, &my.gone);
 }
 
+static void launch_step(struct app_random *r, unsigned s, struct cell *cell) {
+	unsigned a = 1664525, c = app_random_u32(r), rounds = 1;
+	void *params[] = {&cell->memory, &a, &c, &rounds};
+
+	CU(cuLaunchKernel(my.step, 1, 1, 1, WORDS, 1, 1, 0, my.streams[s], params, NULL));
+	my.lane->launches++;
+	for (unsigned w = 0; w < WORDS; w++) {
+		cell->want[w] = cell->want[w] * a + c;
+	}
+	operate(s);
+	touch(cell, s);
+}
+
+/* In all streams but the legacy one and those two. */
+static void work_beside(struct app_random *r, unsigned s, unsigned t) {
+	for (unsigned u = OWN; u < STREAMS; u++) {
+		struct cell *cell = u == s || u == t ? NULL : choose(r, u);
+
+		if (cell) {
+			launch_step(r, u, cell);
+		}
+	}
+}
+
+static void join_stream(unsigned s, unsigned t) {
+	CU(cuEventRecord(my.fork, my.streams[s]));
+	CU(cuStreamWaitEvent(my.streams[t], my.fork, 0));
+}
+
+/* A graph of two streams that is never launched, while the others go on. The legacy stream has to
+ * rest while a blocking one is captured; what was done there before still comes before what the
+ * others do now. */
+static void do_capture(struct app_random *r, unsigned s) {
+	unsigned t = OWN + app_random_u32(r) % (STREAMS - OWN);
+	CUgraph graph;
+
+	if (s == LEGACY || s == t) {
+		return;
+	}
+	do_write(r, LEGACY);
+	CU(cuStreamBeginCapture(my.streams[s], CU_STREAM_CAPTURE_MODE_GLOBAL));
+	if (!is_blocking(s)) {
+		do_fill(r, LEGACY);
+	}
+	join_stream(s, t);
+	work_beside(r, s, t);
+	CU(cuMemsetD32Async(my.cells[0].memory, 0, WORDS, my.streams[t]));
+	join_stream(t, s);
+	CU(cuStreamEndCapture(my.streams[s], &graph));
+	CU(cuGraphDestroy(graph));
+	do_read(r, LEGACY);
+}
+
 /* So long that a job may end. */
 static void do_pause(struct app_random *r, unsigned s) {
 	(void)s;
@@ -371,10 +425,10 @@ static const struct {
 	void (*act)(struct app_random *r, unsigned s);
 	unsigned weight;
 } acts[] = {
-	{do_step, 40}, {do_fill, 6},	   {do_copy, 8},	{do_detour, 3},
-	{do_read, 4},  {do_write, 4},	   {do_host, 9},	{do_record, 10},
-	{do_wait, 10}, {do_event_sync, 2}, {do_stream_sync, 3}, {do_sync_all, 1},
-	{do_pause, 4}, {do_replace, 4},	   {do_callback, 3},	{do_fetch, 8},
+	{do_step, 40},	     {do_fill, 6},     {do_copy, 8},	{do_detour, 3},	 {do_read, 4},
+	{do_write, 4},	     {do_host, 9},     {do_record, 10}, {do_wait, 10},	 {do_event_sync, 2},
+	{do_stream_sync, 3}, {do_sync_all, 1}, {do_pause, 4},	{do_replace, 4}, {do_callback, 3},
+	{do_fetch, 8},	     {do_capture, 3},
 };
 
 static void act(struct app_random *r) {
@@ -415,6 +469,7 @@ static void order_open(const struct app_options *options) {
 	CU(cuMemHostAlloc((void **)&my.host_value, sizeof(*my.host_value), 0));
 	*my.host_value = 0;
 	CU(cuEventCreate(&my.event, CU_EVENT_DISABLE_TIMING));
+	CU(cuEventCreate(&my.fork, CU_EVENT_DISABLE_TIMING));
 	CU(cuCtxSynchronize());
 }
 
@@ -438,6 +493,7 @@ static void order_frame(struct app_lane *lane, uint64_t seed) {
 }
 
 static void order_close(void) {
+	CU(cuEventDestroy(my.fork));
 	CU(cuEventDestroy(my.event));
 	CU(cuMemFreeHost(my.host_value));
 	for (unsigned i = 0; i < CELLS; i++) {

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "shim/capture.h"
 #include "shim/enforce/green.h"
 #include "shim/place.h"
 #include "shim/worker.h"
@@ -53,7 +54,7 @@ enum kind { FREE_ORDER, BLOCKING, LEGACY };
 /* What the driver has: a stream of the program, or one of a partition. */
 struct stream {
 	enum kind kind;
-	bool gone;
+	bool gone, captured;
 	struct set done; /* before its next operation begins, as far as it was told */
 	struct stream *next;
 };
@@ -63,6 +64,8 @@ static struct {
 	struct stream *legacy, *own;
 	struct set events[64];
 	unsigned n_events;
+	bool refuses; /* to record events */
+	bool spoiled; /* a capture, by the use of the legacy stream */
 	struct real table;
 } driver;
 
@@ -82,9 +85,20 @@ static struct stream *stream_new(enum kind kind) {
 	return s;
 }
 
+/* Whether using @s would make the legacy stream wait for a stream that is captured. */
+static bool spoils_capture(const struct stream *s) {
+	const struct stream *o = driver.streams;
+
+	while (o && !(o->captured && o->kind == BLOCKING)) {
+		o = o->next;
+	}
+	return o && s->kind == LEGACY;
+}
+
 /* An operation of @s begins: the legacy stream and the blocking ones wait for each other. */
 static struct set *begin(struct stream *s) {
 	assert_false(s->gone);
+	assert_false(s->captured);
 	for (struct stream *o = driver.streams; o; o = o->next) {
 		if ((s->kind == LEGACY && o->kind == BLOCKING) ||
 		    (s->kind == BLOCKING && o->kind == LEGACY)) {
@@ -107,12 +121,23 @@ static CUresult event_destroy(CUevent e) {
 }
 
 static CUresult event_record(CUevent e, CUstream s) {
+	if (driver.refuses) {
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (spoils_capture(stream_of(s))) {
+		driver.spoiled = true;
+		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	}
 	driver.events[(uintptr_t)e - 1] = *begin(stream_of(s));
 	return CUDA_SUCCESS;
 }
 
 static CUresult stream_wait_event(CUstream s, CUevent e, unsigned flags) {
 	(void)flags;
+	if (spoils_capture(stream_of(s))) {
+		driver.spoiled = true;
+		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	}
 	set_join(begin(stream_of(s)), &driver.events[(uintptr_t)e - 1]);
 	return CUDA_SUCCESS;
 }
@@ -129,6 +154,15 @@ static CUresult stream_synchronize(CUstream s) {
 
 static CUresult stream_get_flags(CUstream s, unsigned *ret) {
 	*ret = stream_of(s)->kind == BLOCKING ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING;
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_is_capturing(CUstream s, CUstreamCaptureStatus *ret) {
+	if (spoils_capture(stream_of(s))) {
+		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	}
+	*ret = stream_of(s)->captured ? CU_STREAM_CAPTURE_STATUS_ACTIVE
+				      : CU_STREAM_CAPTURE_STATUS_NONE;
 	return CUDA_SUCCESS;
 }
 
@@ -248,11 +282,22 @@ static void enter(struct place_use *use, struct partition *to) {
 	place_enter(use, to);
 }
 
-static void run_kernel(unsigned s) {
+/* Whether the program may use @s: not what is captured, nor the legacy stream beside that. */
+static bool may_use(unsigned s) {
+	const struct stream *stream = stream_of(program.streams[s]);
+
+	return !stream->captured && !spoils_capture(stream);
+}
+
+static void run_kernel_in(unsigned s, struct partition *to) {
 	struct place_use use = use_of(s);
 
-	enter(&use, any_partition());
+	enter(&use, to);
 	hand(&use, s);
+}
+
+static void run_kernel(unsigned s) {
+	run_kernel_in(s, any_partition());
 }
 
 /* Two threads launch into one stream: the second moves it before the first has handed its kernel
@@ -277,8 +322,8 @@ static void overlap_beside(unsigned s) {
 	enter(&second, any_partition());
 	hand(&second, s);
 	launch(&first, &promised);
-	meanwhile = run_kernel;
 	beside = s == S_LEGACY ? S_BLOCKING_A : S_LEGACY;
+	meanwhile = may_use(beside) ? run_kernel : NULL;
 	place_leave(&first);
 	meanwhile = NULL;
 	set_join(&program.promised[s], &promised);
@@ -315,6 +360,9 @@ static void copy(unsigned s) {
 	struct place_use use = use_of(S_LEGACY);
 
 	(void)s;
+	if (!may_use(S_LEGACY)) {
+		return;
+	}
 	enter(&use, NULL);
 	assert_true(stream_of(use.at) == driver.legacy);
 	hand(&use, S_LEGACY);
@@ -337,13 +385,29 @@ static void replace(unsigned s) {
 	memset(&program.promised[s], 0, sizeof(program.promised[s]));
 }
 
-static void run_program(uint64_t seed) {
-	static void (*const acts[])(unsigned s) = {
-		run_kernel, run_kernel, run_kernel, run_kernel, overlap, follow,
-		record,	    wait_event, copy,	    give_back,	replace, overlap_beside};
+static void capture(unsigned s) {
+	if (s == S_LEGACY) {
+		return;
+	}
+	capture_begin();
+	place_capturing(program.streams[s], false);
+	assert_ptr_equal(place_where(program.streams[s], false), program.streams[s]);
+	stream_of(program.streams[s])->captured = true;
+}
 
+static void end_captures(void) {
+	for (unsigned s = 0; s < STREAMS; s++) {
+		if (stream_of(program.streams[s])->captured) {
+			stream_of(program.streams[s])->captured = false;
+			capture_end();
+		}
+	}
+}
+
+static void begin_program(uint64_t seed) {
 	memset(&program, 0, sizeof(program));
 	program.random = seed;
+	driver.spoiled = false;
 	driver.legacy = stream_new(LEGACY);
 	driver.own = stream_new(BLOCKING);
 	program.streams[S_LEGACY] = CU_STREAM_LEGACY;
@@ -352,9 +416,11 @@ static void run_program(uint64_t seed) {
 		program.streams[s] = (CUstream)stream_new(is_blocking(s) ? BLOCKING : FREE_ORDER);
 	}
 	event_create(&program.recorded, 0);
-	for (unsigned i = 0; i < 200; i++) {
-		acts[below(sizeof(acts) / sizeof(acts[0]))](below(STREAMS));
-	}
+}
+
+static void end_program(void) {
+	assert_false(driver.spoiled);
+	end_captures();
 	place_context_destroying((CUcontext)0x1000);
 	while (driver.streams) {
 		struct stream *next = driver.streams->next;
@@ -365,11 +431,79 @@ static void run_program(uint64_t seed) {
 	driver.n_events = 0;
 }
 
+static void run_program(uint64_t seed) {
+	static void (*const acts[])(unsigned s) = {
+		run_kernel, run_kernel, run_kernel, run_kernel, overlap,	follow, record,
+		wait_event, copy,	give_back,  replace,	overlap_beside, capture};
+
+	begin_program(seed);
+	for (unsigned i = 0; i < 200; i++) {
+		unsigned s = below(STREAMS);
+
+		if (may_use(s)) {
+			acts[below(sizeof(acts) / sizeof(acts[0]))](s);
+		}
+		if (below(8) == 0) {
+			end_captures();
+		}
+	}
+	end_program();
+}
+
 static void place_keeps_what_streams_promise(void **state) {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 300; seed++) {
 		run_program(seed);
 	}
+}
+
+static struct partition *const somewhere = (struct partition *)0x10;
+
+/* What a stream in a partition has to wait for in the legacy stream is known before the capture
+ * begins, and made then. */
+static void place_does_not_name_the_legacy_stream_beside_a_capture(void **state) {
+	(void)state;
+	begin_program(1);
+	run_kernel_in(S_BLOCKING_A, somewhere);
+	copy(S_LEGACY);
+	capture(S_BLOCKING_B);
+	run_kernel_in(S_BLOCKING_A, somewhere);
+	end_captures();
+	copy(S_LEGACY);
+	end_program();
+}
+
+/* The same, and the thread that launches has seen before that there is something to wait for. */
+static void place_looks_again_after_another_thread_began_a_capture(void **state) {
+	(void)state;
+	begin_program(1);
+	run_kernel_in(S_BLOCKING_A, somewhere);
+	copy(S_LEGACY);
+	beside = S_BLOCKING_B;
+	meanwhile = capture;
+	run_kernel_in(S_BLOCKING_A, somewhere);
+	assert_true(stream_of(program.streams[S_BLOCKING_B])->captured);
+	end_program();
+}
+
+static void refuse(unsigned s, struct partition *to) {
+	struct place_use use = use_of(s);
+
+	driver.refuses = true;
+	enter(&use, to);
+	driver.refuses = false;
+}
+
+static void place_tries_again_when_the_driver_has_refused(void **state) {
+	(void)state;
+	begin_program(1);
+	run_kernel_in(S_BLOCKING_A, somewhere);
+	copy(S_LEGACY);
+	refuse(S_BLOCKING_A, somewhere);
+	run_kernel_in(S_BLOCKING_A, somewhere);
+	refuse(S_LEGACY, NULL);
+	copy(S_LEGACY);
+	end_program();
 }
 
 static int setup(void **state) {
@@ -383,6 +517,7 @@ static int setup(void **state) {
 	driver.table.cuStreamWaitEvent = stream_wait_event;
 	driver.table.cuStreamDestroy_v2 = stream_destroy;
 	driver.table.cuStreamGetFlags = stream_get_flags;
+	driver.table.cuStreamIsCapturing = stream_is_capturing;
 	driver.table.cuStreamSynchronize = stream_synchronize;
 	place_activate();
 	return 0;
@@ -391,6 +526,9 @@ static int setup(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(place_keeps_what_streams_promise),
+		cmocka_unit_test(place_does_not_name_the_legacy_stream_beside_a_capture),
+		cmocka_unit_test(place_looks_again_after_another_thread_began_a_capture),
+		cmocka_unit_test(place_tries_again_when_the_driver_has_refused),
 	};
 
 	return cmocka_run_group_tests(tests, setup, NULL);

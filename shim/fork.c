@@ -22,6 +22,7 @@
 #include "shim/link.h"
 #include "shim/nvtx.h"
 #include "shim/place.h"
+#include "shim/primary.h"
 #include "shim/question.h"
 #include "shim/records.h"
 #include "shim/seat.h"
@@ -54,6 +55,7 @@ static void after_fork(void) {
 	gpu_uuid_after_fork();
 	link_after_fork();
 	attach_after_fork();
+	primary_after_fork();
 	wait_after_fork();
 	nvtx_after_fork();
 	worker_after_fork();

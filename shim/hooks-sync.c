@@ -14,9 +14,9 @@
 #include "shim/job.h"
 #include "shim/keeper.h"
 #include "shim/kernel-time.h"
-#include "shim/lane.h"
 #include "shim/place.h"
 #include "shim/point.h"
+#include "shim/primary.h"
 #include "shim/real.h"
 #include "shim/records.h"
 #include "shim/state.h"
@@ -200,12 +200,6 @@ CUresult on_cuEventDestroy_v2(CUevent event) {
 
 /* ---- contexts ---- */
 
-/* Primary contexts go with the last of those who hold them. */
-static struct {
-	_Atomic(CUcontext) context;
-	_Atomic unsigned held;
-} primaries[LANE_DEVICES_MAX];
-
 /* Before the driver is asked, for afterwards nothing of it may be touched. Should the driver
  * refuse, the context is met anew, without twins for what is loaded. */
 static void context_goes(CUcontext context) {
@@ -231,16 +225,6 @@ static void context_goes(CUcontext context) {
 static CUresult context_gone(CUresult rc) {
 	worker_forget_streams();
 	job_context_gone(); /* nothing of it runs any more */
-	return rc;
-}
-
-CUresult on_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
-	CUresult rc = real_get()->cuDevicePrimaryCtxRetain(context, device);
-
-	if (rc == CUDA_SUCCESS && context && device >= 0 && device < LANE_DEVICES_MAX) {
-		atomic_store(&primaries[device].context, *context);
-		atomic_fetch_add(&primaries[device].held, 1);
-	}
 	return rc;
 }
 
@@ -284,55 +268,58 @@ CUresult on_cuGreenCtxDestroy(CUgreenCtx green) {
 	return context_gone(real_get()->cuGreenCtxDestroy(green));
 }
 
-/* @all: whoever holds it. Return: whether the primary context of @device goes. */
-static bool primary_goes(CUdevice device, bool all) {
-	CUcontext context;
-	unsigned held;
+/* ---- primary contexts go with the last of those who hold them ---- */
 
-	if (device < 0 || device >= LANE_DEVICES_MAX) {
-		return false;
+CUresult on_cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
+	int cancel = primary_lock(device);
+	CUresult rc = real_get()->cuDevicePrimaryCtxRetain(context, device);
+
+	if (rc == CUDA_SUCCESS && context) {
+		primary_retained(device, *context);
 	}
-	context = atomic_load(&primaries[device].context);
-	held = atomic_load(&primaries[device].held);
-	while (!all && held > 1) {
-		if (atomic_compare_exchange_weak(&primaries[device].held, &held, held - 1)) {
-			return false; /* others have it still */
-		}
+	primary_unlock(device, cancel);
+	return rc;
+}
+
+typedef CUresult(CUDAAPI *end_primary_fn)(CUdevice);
+
+static CUresult end_primary(end_primary_fn end, CUdevice device, CUcontext going) {
+	if (!going) {
+		return end(device);
 	}
-	if (!context) {
-		return false;
-	}
-	context_goes(context);
-	if (!all) {
-		atomic_store(&primaries[device].held, 0);
-	}
-	return true;
+	context_goes(going);
+	return context_gone(end(device));
+}
+
+static CUresult release_primary(end_primary_fn release, CUdevice device) {
+	int cancel = primary_lock(device);
+	CUresult rc = end_primary(release, device, primary_released(device));
+
+	primary_unlock(device, cancel);
+	return rc;
+}
+
+/* Whoever holds it. */
+static CUresult reset_primary(end_primary_fn reset, CUdevice device) {
+	int cancel = primary_lock(device);
+	CUresult rc = end_primary(reset, device, primary_context(device));
+
+	primary_unlock(device, cancel);
+	return rc;
 }
 
 CUresult on_cuDevicePrimaryCtxRelease(CUdevice device) {
-	bool goes = primary_goes(device, false);
-	CUresult rc = real_get()->cuDevicePrimaryCtxRelease(device);
-
-	return goes ? context_gone(rc) : rc;
+	return release_primary(real_get()->cuDevicePrimaryCtxRelease, device);
 }
 
 CUresult on_cuDevicePrimaryCtxRelease_v2(CUdevice device) {
-	bool goes = primary_goes(device, false);
-	CUresult rc = real_get()->cuDevicePrimaryCtxRelease_v2(device);
-
-	return goes ? context_gone(rc) : rc;
+	return release_primary(real_get()->cuDevicePrimaryCtxRelease_v2, device);
 }
 
 CUresult on_cuDevicePrimaryCtxReset(CUdevice device) {
-	bool goes = primary_goes(device, true);
-	CUresult rc = real_get()->cuDevicePrimaryCtxReset(device);
-
-	return goes ? context_gone(rc) : rc;
+	return reset_primary(real_get()->cuDevicePrimaryCtxReset, device);
 }
 
 CUresult on_cuDevicePrimaryCtxReset_v2(CUdevice device) {
-	bool goes = primary_goes(device, true);
-	CUresult rc = real_get()->cuDevicePrimaryCtxReset_v2(device);
-
-	return goes ? context_gone(rc) : rc;
+	return reset_primary(real_get()->cuDevicePrimaryCtxReset_v2, device);
 }

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -251,6 +252,56 @@ static void shim_forgets_events_of_contexts_that_go(void **state) {
 	job = mini_open_job_by(m, fd, "@0 stream-launch", WHOLE);
 	assert_int_equal(mini_done(fd, job).launches, 1);
 	mini_do(m, "@0 events", 1);
+	close(fd);
+}
+
+/* Answers of success by other threads than the first, until it has answered a thousand times: time
+ * enough for what does not wait. */
+static unsigned answered_meanwhile(struct mini *m) {
+	char answer[MINI_ANSWER_MAX];
+	unsigned n = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		mini_tell(m, "@0 trampled");
+		for (mini_answer(m, answer); *answer != '0'; mini_answer(m, answer)) {
+			assert_string_equal(strrchr(answer, ' '), " 0");
+			n++;
+		}
+		assert_string_equal(answer, "0 trampled 0");
+	}
+	return n;
+}
+
+/* A thread retains the context while another one's release, so far the last one, takes it down: it
+ * is held from then on, and goes with no release but that thread's own. */
+static void shim_counts_who_retains_a_context_that_goes(void **state) {
+	struct mini *m = *state;
+	char answer[MINI_ANSWER_MAX];
+	unsigned n = 0;
+	uint64_t job;
+	int fd;
+
+	m->linger_ns = MINI_LINGER_SHORT_NS;
+	fd = mini_begin(m, mini_plain);
+	mini_do(m, "@0 gate 1", 0);
+	job = mini_open_job_by(m, fd, "@0 thread-launch", WHOLE);
+	mini_do(m, "@0 gate-wait", 0);
+	mini_tell(m, "@1 release"); /* waits for the tracker, who stands at the gate */
+	n += answered_meanwhile(m);
+	mini_tell(m, "@2 device");
+	n += answered_meanwhile(m);
+	mini_tell(m, "@0 gate 0");
+	for (; n < 3; n++) {
+		mini_answer(m, answer);
+		assert_string_equal(strrchr(answer, ' '), " 0");
+	}
+	assert_int_equal(mini_done(fd, job).launches, 1);
+
+	mini_do(m, "@0 module", 0);
+	mini_do(m, "@3 device", 0);
+	mini_do(m, "@3 release", 0);
+	mini_open_job_by(m, fd, "@0 launch", COUNT);
+	mini_do(m, "@0 twin-launches", 1);
 	close(fd);
 }
 
@@ -568,6 +619,7 @@ int main(void) {
 		MINI_CASE(shim_keeps_destroyed_context_until_its_job_is_closed),
 		MINI_CASE(shim_keeps_detached_context_until_its_job_is_closed),
 		MINI_CASE(shim_forgets_events_of_contexts_that_go),
+		MINI_CASE(shim_counts_who_retains_a_context_that_goes),
 		MINI_CASE(shim_keeps_context_that_others_are_attached_to),
 		MINI_CASE(shim_lets_threads_have_jobs_of_their_own),
 		MINI_CASE(shim_has_one_job_a_process_otherwise),

@@ -11,9 +11,6 @@ for program in daemon/sbeetd client/sbeetctl tests/gpu/urgent tests/gpu/segments
 	ln -s "$SBEET_BUILD/$program" "$folder/bin/"
 done
 ln -s "$SBEET_BUILD/shim/libsbeet.so" "$folder/lib/"
-ldd "$SBEET_BUILD/shim/libsbeet.so" | awk '/libprotobuf-c/ { print $3 }' | while read -r library; do
-	ln -s "$library" "$folder/lib/"
-done
 cp "$gpu"/*.sh "$gpu"/*.awk "$folder/"
 export SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu"
 export PRELOAD="$SBEET_BUILD/tests/simgpu/libsimgpu-ioctl.so" OUT="$folder/out"

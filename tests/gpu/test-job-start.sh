@@ -15,9 +15,6 @@ for program in daemon/sbeetd client/sbeetctl tests/bench/job-start; do
 	ln -s "$SBEET_BUILD/$program" "$folder/bin/"
 done
 ln -s "$SBEET_BUILD/shim/libsbeet.so" "$SBEET_BUILD/tests/bench/libbypass.so" "$folder/lib/"
-ldd "$SBEET_BUILD/shim/libsbeet.so" | awk '/libprotobuf-c/ { print $3 }' | while read -r library; do
-	ln -s "$library" "$folder/lib/"
-done
 cp "$gpu/job-start.sh" "$gpu/manage.sh" "$folder/"
 export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu" MAX_SMS=16
 [ "${2:-}" = benchmark ] || export PROCESSES=2 ROUNDS=2 JOBS=20

@@ -566,9 +566,12 @@ void job_close_aside(struct lane *lane) {
 	}
 }
 
+bool job_may_go_aside(struct lane *lane) {
+	return atomic_load(&lane->terms) && atomic_load(&lane->n_aside) < LANE_ASIDE_MAX;
+}
+
 bool job_put_aside(struct lane *lane) {
-	if (!atomic_load(&lane->terms) || atomic_load(&lane->n_aside) == LANE_ASIDE_MAX ||
-	    !lane_set_state(lane, LANE_DRAINING, LANE_CLOSING)) {
+	if (!job_may_go_aside(lane) || !lane_set_state(lane, LANE_DRAINING, LANE_CLOSING)) {
 		return false;
 	}
 	if (anyone_inside(lane)) {

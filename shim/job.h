@@ -90,5 +90,8 @@ void job_context_gone(void);
  * Return: false if that can't be. */
 bool job_put_aside(struct lane *lane);
 
+/* It can't yet, only because a thread is handing something over in it: soon. */
+bool job_may_go_aside(struct lane *lane);
+
 /* Ends the jobs that @lane has put aside and that are complete. */
 void job_close_aside(struct lane *lane);

@@ -5,6 +5,7 @@
 #include "shim/op.h"
 
 #include <stdatomic.h>
+#include <time.h>
 
 #include "proto/enforcement.h"
 #include "shim/base/env.h"
@@ -34,6 +35,10 @@ static const Sbeet__Enforcement none = SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
 /* A kernel that the grant does not fit waits for the open job to finish, but not for ever: that
  * job's kernels may in turn wait for something that this one brings. */
 #define DRAIN_MAX_NS (10 * NSEC_PER_SEC)
+
+/* How long another thread takes to hand something over, and to look at it again. */
+#define INSIDE_MAX_NS (1 * NSEC_PER_MSEC)
+#define INSIDE_NAP_NS (20 * NSEC_PER_USEC)
 
 /* "Required daemons are not running": the driver's own error for exactly this. */
 #define RC_REQUIRED CUDA_ERROR_SYSTEM_NOT_READY
@@ -221,6 +226,18 @@ static bool wait_drained(struct lane *lane, nsec_t deadline) {
 	return false;
 }
 
+/* Whether the job that is DRAINING makes room as soon as another thread has handed over what it is
+ * about to. If that takes long the thread may wait for something itself. */
+static bool wait_inside(const struct op *op) {
+	const struct timespec pause = {.tv_nsec = INSIDE_NAP_NS};
+	bool soon = job_may_go_aside(op->lane) && nsec_now() < op->called_ns + INSIDE_MAX_NS;
+
+	if (soon) {
+		nanosleep(&pause, NULL);
+	}
+	return soon;
+}
+
 /* The job is OPEN, but the operation can't keep its grant; or it is about to end. */
 static void wait_for_next(struct op *op, uint32_t state) {
 	if (!op->called_ns) {
@@ -229,7 +246,7 @@ static void wait_for_next(struct op *op, uint32_t state) {
 	if (state == LANE_OPEN) {
 		job_learn(op->lane, mask_of(op));
 		lane_drain(op->lane);
-	} else {
+	} else if (!wait_inside(op)) {
 		op->unconfined = !wait_drained(op->lane, op->called_ns + DRAIN_MAX_NS);
 	}
 }

@@ -44,7 +44,8 @@ static struct {
 	void (*meanwhile)(void); /* while somebody sleeps on a lane; once */
 	void (*closing)(void);	 /* while a job is CLOSING, when its end is reported; once */
 	void (*at_exit)(void);
-	uint32_t asked; /* the last request's mask */
+	void (*nap)(void); /* while somebody sleeps */
+	uint32_t asked;	   /* the last request's mask */
 	unsigned n_asked, n_done, n_stopped;
 	uint64_t asked_for, launches; /* the last request's job; of the last JobDone */
 	bool whole_job;		      /* as the next grant says */
@@ -127,6 +128,7 @@ long __wrap_syscall(long number, ...) {
 }
 
 int __wrap_nanosleep(const struct timespec *t, struct timespec *left) {
+	once(&world.nap);
 	world.now += (nsec_t)t->tv_sec * NSEC_PER_SEC + (nsec_t)t->tv_nsec;
 	return 0;
 }
@@ -647,6 +649,33 @@ static void job_is_not_put_aside_while_a_thread_is_inside(void **state) {
 	assert_int_equal(atomic_load(&lane->n_aside), 0);
 }
 
+static pthread_t other;
+
+static void let_other_go(void) {
+	sem_post(&go_on);
+	pthread_join(other, NULL);
+}
+
+/* The next one begins when that thread is out, not when all that it has handed over is done. */
+static void job_begins_when_the_last_one_can_be_put_aside(void **state) {
+	const struct terms terms = {.steered = true};
+
+	world.word = terms_pack(&terms);
+	run(0);
+	other = start(stay_inside, NULL);
+	sem_wait(&inside);
+	lane_drain(lane);
+	world.nap = let_other_go;
+	run(0);
+	assert_null(world.nap);
+	assert_int_equal(world.slept, 0);
+	assert_int_equal(atomic_load(&lane->state), LANE_OPEN);
+	assert_int_equal(atomic_load(&lane->n_aside), 1);
+	complete();
+	job_close_aside(lane);
+	complete_and_close();
+}
+
 /* Gates go by what a launch took where it waited least. */
 static void job_tells_the_next_one_what_a_launch_takes(void **state) {
 	assert_int_equal(atomic_load(&lane->launch_ns), 0);
@@ -707,6 +736,7 @@ int main(void) {
 		CASE(job_that_is_marked_is_stopped_but_not_over),
 		CASE(job_lasts_from_segment_to_segment_if_it_is_told_so),
 		CASE(job_is_not_put_aside_while_a_thread_is_inside),
+		CASE(job_begins_when_the_last_one_can_be_put_aside),
 		CASE(job_tells_the_next_one_what_a_launch_takes),
 		CASE(job_that_is_guarded_tells_of_the_next_one_when_it_is_open),
 	};

@@ -255,11 +255,6 @@ static bool ask_planner(struct steer *steer, struct scene *scene) {
 	return r == 0;
 }
 
-static bool can_plan(const struct steer *steer, const struct scene *scene) {
-	return steer->planner && scene->n >= 2 && scene->cut.group > 0 &&
-	       plan_can_predict(scene->tasks, scene->n);
-}
-
 /* Before the terms: copies go by what must be done first, and others look ahead to the next job. */
 static void tell_deadlines(const struct sessions *all, size_t gpu) {
 	struct session *s;
@@ -290,6 +285,18 @@ static bool can_share(const struct scene *scene) {
 	}
 	return urgent && other && scene->cut.group > 0 && !scene->sliced && !scene->loose &&
 	       terms_groups(scene->cut.sms, scene->cut.group) >= 2;
+}
+
+/* Beside a single program with a deadline it is measured what the others may have: that is more
+ * than a plan would leave them, which looks at late jobs first. */
+static bool can_plan(const struct steer *steer, const struct scene *scene) {
+	unsigned n_urgent = 0;
+
+	for (unsigned i = 0; i < scene->n; i++) {
+		n_urgent += scene_is_urgent(scene->sessions[i]);
+	}
+	return steer->planner && scene->n >= 2 && scene->cut.group > 0 &&
+	       (n_urgent >= 2 || !can_share(scene)) && plan_can_predict(scene->tasks, scene->n);
 }
 
 /* No plan will come. What more is known of the same tasks by now changes nothing for that. */

@@ -325,6 +325,22 @@ static void reported_jobs_lead_to_a_plan(void **state) {
 }
 
 /* A program whose jobs were too many for its socket says so, and everybody else is told. */
+/* What a program without a deadline may have beside a single one is measured, not planned. */
+static void one_program_with_a_deadline_has_no_plan(void **state) {
+	struct program a = open_short(), other = open_program("other", 0, 0, &short_work), b;
+
+	report_shape(&a);
+	usleep(A_WHILE);
+	assert_false(look(&a).planned);
+	assert_true(steered_terms(&other.s, 0).n > 0);
+	b = open_long();
+	report(&b, 64, b.period / 10);
+	wait_for(&a, 1, NULL);
+	close_program(&a);
+	close_program(&b);
+	close_program(&other);
+}
+
 static void jobs_that_nobody_told_of_are_shown(void **state) {
 	Sbeet__Control__Status *status;
 	struct program a, b;
@@ -396,9 +412,10 @@ static void other_programs_lead_to_another_plan(void **state) {
 	leave(&c);
 	assert_int_equal(wait_for(&b, 1, NULL).plan.plans, 1);
 	assert_terms(&b, &plan.terms[1]);
-	/* One without a deadline is planned for from the start. */
+	/* One without a deadline is planned for from the start; who looks longer finds another
+	 * plan. */
 	other = open_program("other", 0, 0, &short_work);
-	wait_for(&other, 1, NULL);
+	wait_for(&other, 2, NULL);
 	expect_plan(&a, &b, true, 1, &plan, rule);
 	assert_terms(&a, &plan.terms[0]);
 	assert_terms(&b, &plan.terms[1]);
@@ -703,6 +720,7 @@ static void too_many_programs_run_without_a_plan(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		STARTED(reported_jobs_lead_to_a_plan),
+		STARTED(one_program_with_a_deadline_has_no_plan),
 		STARTED(jobs_that_nobody_told_of_are_shown),
 		STARTED(other_programs_lead_to_another_plan),
 		STARTED(a_lost_gpu_has_no_terms),

@@ -111,6 +111,25 @@ static void work_that_is_not_known_keeps_out(void **state) {
 	assert_true(plan.predicted[1].done > 5);
 }
 
+/* Deadlines first; but what they don't need is for others. */
+static void others_get_what_deadlines_do_not_need(void **state) {
+	struct plan_task tasks[3] = {task(33 * MS, 20 * MS, 20, 45 * NSEC_PER_USEC, MS),
+				     task(50 * MS, 40 * MS, 20, 45 * NSEC_PER_USEC, MS),
+				     {.known = false}};
+	struct plan_gpu gated = h200;
+	struct plan plan;
+
+	(void)state;
+	plan_make(&h200, tasks, 3, PLAN_WHOLE, 0, NULL, &plan);
+	assert_int_equal(plan.predicted[0].missed + plan.predicted[1].missed, 0);
+	assert_true(plan.terms[2].n >= 10); /* of 15 groups */
+	gated.gates = gated.guards = true;
+	tasks[2] = task(0, 0, 10, MS, 10 * MS);
+	plan_make(&gated, tasks, 3, PLAN_WHOLE, 0, NULL, &plan);
+	assert_int_equal(plan.predicted[0].missed + plan.predicted[1].missed, 0);
+	assert_true(plan.terms[2].n == 0 || plan.terms[2].n >= 10);
+}
+
 static void who_is_late_anyway_holds_nobody_up(void **state) {
 	struct plan_task tasks[2] = {
 		task(2 * MS, MS, 4, 20 * NSEC_PER_USEC, MS), /* 1.15 ms alone, and the wake-up */
@@ -666,6 +685,7 @@ int main(void) {
 		cmocka_unit_test(levels_go_by_deadline_without_a_profile),
 		cmocka_unit_test(copies_are_whole_beside_work_that_makes_none),
 		cmocka_unit_test(work_that_is_not_known_keeps_out),
+		cmocka_unit_test(others_get_what_deadlines_do_not_need),
 		cmocka_unit_test(who_is_late_anyway_holds_nobody_up),
 		cmocka_unit_test(long_blocks_are_kept_out),
 		cmocka_unit_test(a_part_may_be_small),

@@ -39,8 +39,10 @@
 #define UNKNOWN_BLOCK (1 * NSEC_PER_MSEC)
 #define UNKNOWN_WAVES 10
 
-/* How near the deadlines are counts less than any miss. */
+/* How near the deadlines are counts less than any miss; so does what tasks that
+ * always have work lose, all of them together. */
 #define RESPONSE_WEIGHT 0.3
+#define RATE_WEIGHT	0.6
 
 bool search_given_up(const struct search *s) {
 	return s->stop && atomic_load_explicit(s->stop, memory_order_relaxed);
@@ -181,6 +183,24 @@ static double worse(const struct search *s, const struct model_result *results) 
 	return model_worse(part, s->alone, s->n, released);
 }
 
+/* Of the rate that tasks which always have work have alone on the GPU: what is missing, on average
+ * over them. */
+static double lost_rate(const struct search *s, const struct model_result *results) {
+	double lost = 0;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->n; i++) {
+		const struct model_task *t = &s->tasks[i];
+		double takes = (double)(t->copy_in + t->kernels[s->gpu->sms] + t->copy_out);
+
+		if (!t->period && !t->deadline) {
+			lost += fmax(1 - results[i].done * takes / (double)(SEEDS * s->time), 0);
+			n++;
+		}
+	}
+	return n ? lost / n : 0;
+}
+
 double search_badness(struct search *s, const struct candidate *c, double best) {
 	unsigned most = best < UINT_MAX ? (unsigned)ceil(best) : UINT_MAX, missed = 0;
 	struct model_result results[MODEL_TASKS_MAX] = {0};
@@ -194,7 +214,7 @@ double search_badness(struct search *s, const struct candidate *c, double best) 
 			return best;
 		}
 	}
-	sum = missed + worse(s, results);
+	sum = missed + worse(s, results) + RATE_WEIGHT * lost_rate(s, results);
 	for (unsigned i = 0; i < s->n; i++) {
 		const struct model_result *r = &results[i];
 		nsec_t whole = s->tasks[i].deadline ? s->tasks[i].deadline : s->time;

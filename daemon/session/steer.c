@@ -287,16 +287,21 @@ static bool can_share(const struct scene *scene) {
 	       terms_groups(scene->cut.sms, scene->cut.group) >= 2;
 }
 
-/* Beside a single program with a deadline it is measured what the others may have: that is more
- * than a plan would leave them, which looks at late jobs first. */
-static bool can_plan(const struct steer *steer, const struct scene *scene) {
-	unsigned n_urgent = 0;
+/* Beside a single program with a deadline it is measured what others may have whose work nobody
+ * knows: that is more than a plan would leave them. */
+static bool is_better_measured(const struct scene *scene) {
+	unsigned n_urgent = 0, n_unknown = 0;
 
 	for (unsigned i = 0; i < scene->n; i++) {
 		n_urgent += scene_is_urgent(scene->sessions[i]);
+		n_unknown += !scene->tasks[i].known;
 	}
+	return n_urgent == 1 && n_unknown > 0 && can_share(scene);
+}
+
+static bool can_plan(const struct steer *steer, const struct scene *scene) {
 	return steer->planner && scene->n >= 2 && scene->cut.group > 0 &&
-	       (n_urgent >= 2 || !can_share(scene)) && plan_can_predict(scene->tasks, scene->n);
+	       plan_can_predict(scene->tasks, scene->n) && !is_better_measured(scene);
 }
 
 /* No plan will come. What more is known of the same tasks by now changes nothing for that. */

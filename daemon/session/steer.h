@@ -5,8 +5,9 @@
  *
  * At once by a rule; better ones follow when the planner has found them (core/steer/plan.h), and
  * others again when the tasks do worse than predicted (core/steer/tune.h). Where nothing can be
- * predicted the rule stays, and programs without a deadline get more as far as that is seen to do
- * no harm (core/steer/share.h).
+ * predicted, and where only one program has a deadline and not all others are known, the rule
+ * stays, and programs without a deadline get more as far as that is seen to do no harm
+ * (core/steer/share.h).
  *
  * A program has terms on a GPU if it reads them (feature "terms"), the policy steers, the GPU is
  * neither drained nor lost, and its task may use it. Otherwise it asks for each job. On a GPU that

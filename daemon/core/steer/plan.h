@@ -1,6 +1,7 @@
 /*
  * plan.h: where each task's work had better run on one GPU, so that fewest jobs with a deadline are
- * late: the terms of all tasks, chosen by what model.h predicts.
+ * late, and then so that tasks without one lose little: the terms of all tasks, chosen by what
+ * model.h predicts.
  *
  * The rule needs no profile: if all tasks have a deadline, everybody uses all SMs, the shorter the
  * deadline the higher the level, and copies are whole; else work without a deadline, and work whose

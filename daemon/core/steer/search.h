@@ -94,7 +94,10 @@ struct model_gpu search_gpu(const struct plan_gpu *gpu, unsigned lower);
 /* What becomes of each task's jobs. */
 void search_predict(struct search *s, const struct candidate *c, struct model_result *ret);
 
-/* Less is better: about the late jobs. What is not below @best may be said to be @best. */
+/* Less is better: about the late jobs; what tasks that always have work lose, and how near jobs
+ * come to their deadlines, count less than one of these. What is not below @best may be said to be
+ * @best.
+ */
 double search_badness(struct search *s, const struct candidate *c, double best);
 
 /* As MPS alone does it. @c: whichever. */

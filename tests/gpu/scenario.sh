@@ -17,8 +17,8 @@
 # other one alone (idle:0:0).
 #
 # All programs of a column start at the same time and stay up for all its cells. SECONDS_CELL (3), LEAD_S
-# (0.5). BUDGET_S: begin no column that would not be done after so many seconds (560). Columns stand side by
-# side only within one call: to split, split OTHERS.
+# (0.5). OPTIONS: of sbeetd, such as --profile-dir=FOLDER. BUDGET_S: begin no column that would not be done
+# after so many seconds (560). Columns stand side by side only within one call: to split, split OTHERS.
 # Exit 1 if a program failed.
 set -u
 
@@ -87,10 +87,11 @@ run_column() {
 	case $1 in
 	alone | none | mps | mps-* | priority | fixed-*) ;;
 	*)
+		# shellcheck disable=SC2086 # several words
 		if [ "$1" = preempt ]; then
-			start_daemon --policy steer --log-level debug
+			start_daemon --policy steer --log-level debug ${OPTIONS:-}
 		else
-			start_daemon --policy "${1%%+*}" --sharing mps
+			start_daemon --policy "${1%%+*}" --sharing mps ${OPTIONS:-}
 			case $1 in
 			*+*) tool "$ctl" policy "${1%%+*}" "${1#*+}" >/dev/null || failed=1 ;;
 			esac

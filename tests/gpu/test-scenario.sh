@@ -30,6 +30,8 @@ rows() {
 		"$out/scenario.csv" | wc -l
 }
 
+! OPTIONS=--no-such-option COLUMNS=steer OTHERS=none sh "$folder/scenario.sh" "$out" >"$folder/log" 2>&1 ||
+	fail "options of sbeetd don't reach it"
 run "alone mps mps-50 priority fixed-8" "none train"
 [ "$(rows alone)" -eq 2 ] || fail "alone has nothing beside it"
 for column in mps mps-50 priority fixed-8; do

@@ -128,24 +128,19 @@ static void count_anew(struct share *s) {
 	memset(s->sum, 0, sizeof(s->sum));
 }
 
-/* Whether a job was late, or its response longer than this part of its deadline. */
-static bool exceeds(const struct share *s, double part) {
-	for (unsigned i = 0; i < s->n; i++) {
-		const struct share_seen *sum = &s->sum[i];
-
-		if (sum->deadline &&
-		    (sum->missed || (double)sum->longest > part * (double)sum->deadline)) {
-			return true;
-		}
-	}
-	return false;
-}
-
 static bool any_missed(const struct share *s) {
 	struct share_count all = {0};
 
 	count(s, s->sum, &all);
 	return all.missed > 0;
+}
+
+/* Whether a job was late, or its response longer than this part of its deadline. */
+static bool exceeds(const struct share *s, double part) {
+	struct share_count all = {0};
+
+	count(s, s->sum, &all);
+	return all.missed > 0 || all.part > part;
 }
 
 /* Jobs with a deadline that nobody heard of may have been late. */
@@ -249,7 +244,7 @@ static bool keep_long(struct share *s) {
 static bool let_yield(struct share *s) {
 	struct share_place place = {.lower = s->n_groups / 2, .yield = true};
 
-	if (!s->gates || s->place.yield || is_harm(s, &s->yield_failed)) {
+	if (!s->gates || is_harm(s, &s->yield_failed)) {
 		return false;
 	}
 	s->other_lower = 0; /* responses will be others */

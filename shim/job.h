@@ -90,7 +90,7 @@ void job_context_gone(void);
  * Return: false if that can't be. */
 bool job_put_aside(struct lane *lane);
 
-/* It can't yet, only because a thread is handing something over in it: soon. */
+/* Whether it can be as soon as no thread is handing anything over in it. */
 bool job_may_go_aside(struct lane *lane);
 
 /* Ends the jobs that @lane has put aside and that are complete. */

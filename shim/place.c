@@ -596,23 +596,27 @@ void place_settle(void) {
 	state_leave(token);
 }
 
-void place_return(CUstream stream, bool per_thread) {
+/* Return: its place, which is its own stream now; NULL: there is none. */
+static struct place *take_home(CUstream stream, bool per_thread) {
 	struct place *p = find_current(stream, per_thread);
 
 	if (p && atomic_load(&p->partition)) {
 		move(p, NULL);
 	}
+	return p;
+}
+
+void place_return(CUstream stream, bool per_thread) {
+	struct place *p = take_home(stream, per_thread);
+
 	if (p) {
 		order(p);
 	}
 }
 
 void place_capturing(CUstream stream, bool per_thread) {
-	struct place *p = find_current(stream, per_thread);
+	struct place *p = take_home(stream, per_thread);
 
-	if (p && atomic_load(&p->partition)) {
-		move(p, NULL);
-	}
 	/* Beside the capture of a stream of free order the legacy stream is as at any time. */
 	if (p && p->kind == PLACE_BLOCKING) {
 		order_blocking(p->realm);

@@ -63,8 +63,8 @@ HOT_DATA static struct {
 	pid_t pid; /* whose thread it is */
 } track = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static _Atomic nsec_t
-	leave_until; /* the process exits, and waits until then for tell_last(); or 0 */
+/* The process exits, and waits for tell_last() until then. 0: it does not, or need not any more. */
+static _Atomic nsec_t leave_until;
 
 /* ---- questions ---- */
 

@@ -39,8 +39,8 @@
 #define UNKNOWN_BLOCK (1 * NSEC_PER_MSEC)
 #define UNKNOWN_WAVES 10
 
-/* How near the deadlines are counts less than any miss; so does what tasks that
- * always have work lose, all of them together. */
+/* How near the deadlines are counts less than any miss; so does what tasks that always have work
+ * lose, all of them together. */
 #define RESPONSE_WEIGHT 0.3
 #define RATE_WEIGHT	0.6
 

@@ -117,6 +117,18 @@ static struct cell *choose(struct app_random *r, unsigned s) {
 
 /* ---- what is done ---- */
 
+/* The kernel was launched in @s for @cell. */
+static void stepped(struct cell *cell, unsigned s, unsigned a, unsigned c, unsigned rounds) {
+	my.lane->launches++;
+	for (unsigned w = 0; w < WORDS; w++) {
+		for (unsigned i = 0; i < rounds; i++) {
+			cell->want[w] = cell->want[w] * a + c;
+		}
+	}
+	operate(s);
+	touch(cell, s);
+}
+
 static void do_step(struct app_random *r, unsigned s) {
 	struct cell *cell = choose(r, s);
 	unsigned a = app_random_u32(r) | 1, c = app_random_u32(r);
@@ -142,14 +154,7 @@ static void do_step(struct app_random *r, unsigned s) {
 	} else {
 		CU(cuLaunchKernel(my.step, 1, 1, 1, WORDS, 1, 1, 0, my.streams[s], params, NULL));
 	}
-	my.lane->launches++;
-	for (unsigned w = 0; w < WORDS; w++) {
-		for (unsigned i = 0; i < rounds; i++) {
-			cell->want[w] = cell->want[w] * a + c;
-		}
-	}
-	operate(s);
-	touch(cell, s);
+	stepped(cell, s, a, c, rounds);
 }
 
 static void do_fill(struct app_random *r, unsigned s) {
@@ -333,12 +338,7 @@ static void launch_step(struct app_random *r, unsigned s, struct cell *cell) {
 	void *params[] = {&cell->memory, &a, &c, &rounds};
 
 	CU(cuLaunchKernel(my.step, 1, 1, 1, WORDS, 1, 1, 0, my.streams[s], params, NULL));
-	my.lane->launches++;
-	for (unsigned w = 0; w < WORDS; w++) {
-		cell->want[w] = cell->want[w] * a + c;
-	}
-	operate(s);
-	touch(cell, s);
+	stepped(cell, s, a, c, rounds);
 }
 
 /* In all streams but the legacy one and those two. */

@@ -400,7 +400,7 @@ static void job_asks_again_when_a_context_has_gone(void **state) {
 	complete_and_close();
 }
 
-static pthread_t closer;
+static pthread_t other;
 
 static void *close_job(void *data) {
 	assert_true(job_try_close(lane));
@@ -412,9 +412,9 @@ static void hold_in_closing(void) {
 	sem_wait(&go_on);
 }
 
-static void let_close(void) {
+static void let_other_go(void) {
 	sem_post(&go_on);
-	pthread_join(closer, NULL);
+	pthread_join(other, NULL);
 }
 
 /* A thread that is ending a job reads memory that the driver gives back at exit. */
@@ -422,8 +422,8 @@ static void exit_waits_for_a_job_that_is_being_closed(void **state) {
 	run(0);
 	complete();
 	world.closing = hold_in_closing;
-	world.meanwhile = let_close;
-	closer = start(close_job, NULL);
+	world.meanwhile = let_other_go;
+	other = start(close_job, NULL);
 	sem_wait(&inside);
 	assert_int_equal(atomic_load(&lane->state), LANE_CLOSING);
 	world.at_exit();
@@ -647,13 +647,6 @@ static void job_is_not_put_aside_while_a_thread_is_inside(void **state) {
 	complete();
 	job_close_aside(lane);
 	assert_int_equal(atomic_load(&lane->n_aside), 0);
-}
-
-static pthread_t other;
-
-static void let_other_go(void) {
-	sem_post(&go_on);
-	pthread_join(other, NULL);
 }
 
 /* The next one begins when that thread is out, not when all that it has handed over is done. */

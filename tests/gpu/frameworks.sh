@@ -113,14 +113,6 @@ for program in $found; do
 	under_shim alone "$program"
 done
 echo "alone: $(($(date +%s) - began)) s" >&2
-# Other SM sets for the pair, once each.
-flip() { # PROGRAM...
-	for program in "$@"; do
-		for n in 40 88; do
-			tool "$ctl" task set -q --max-sms $n "pair-$(echo "$program" | tr : -)" >/dev/null 2>&1
-		done
-	done
-}
 for pair in $pairs; do
 	a=${pair%,*}
 	b=${pair#*,}
@@ -133,7 +125,7 @@ for pair in $pairs; do
 	second=$!
 	flips=0
 	while [ "${FLIP:-no}" = yes ] && { kill -0 $first || kill -0 $second; } 2>/dev/null; do
-		flip "$a" "$b"
+		flip_sets "pair-$(echo "$a" | tr : -)" "pair-$(echo "$b" | tr : -)"
 		flips=$((flips + 1))
 	done
 	[ $flips -eq 0 ] || echo "$pair: other sets $((flips * 2)) times" >&2

@@ -53,6 +53,15 @@ plain() {
 	env LD_PRELOAD="${PRELOAD:-}" timeout 170 "$@"
 }
 
+# TASK...: other SM sets for each, to and fro.
+flip_sets() {
+	for task in "$@"; do
+		for sms in 40 88; do
+			tool "$ctl" task set -q --max-sms $sms "$task" >/dev/null 2>&1
+		done
+	done
+}
+
 start_mps() {
 	command -v nvidia-cuda-mps-control >/dev/null || return 0
 	export CUDA_MPS_PIPE_DIRECTORY="$scratch/mps" CUDA_MPS_LOG_DIRECTORY="$scratch/mps-log"

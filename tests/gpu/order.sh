@@ -27,17 +27,6 @@ report() {
 	echo "$1: ${wrong:-no} wrong of $frames frames" | tee -a "$table"
 }
 
-# Other sets for all of them, once each.
-flip() {
-	for program in $programs; do
-		for n in 1 2; do
-			for sms in 40 88; do
-				tool "$ctl" task set -q --max-sms $sms "$program-$n" >/dev/null 2>&1
-			done
-		done
-	done
-}
-
 any_runs() {
 	for pid in $running; do
 		! kill -0 "$pid" 2>/dev/null || return 0
@@ -53,8 +42,10 @@ done
 for policy in ${POLICIES:-steer even}; do
 	start_daemon --policy "$policy" --sharing mps
 	running=
+	tasks=
 	for program in $programs; do
 		for n in 1 2; do
+			tasks="$tasks $program-$n"
 			managed --task "$program-$n" -- "$here/bin/$program" --frames "$frames" --json \
 				>"$out/$policy-$program-$n.txt" 2>&1 &
 			running="$running $!"
@@ -62,7 +53,8 @@ for policy in ${POLICIES:-steer even}; do
 	done
 	flips=0
 	while any_runs; do
-		flip
+		# shellcheck disable=SC2086 # several words
+		flip_sets $tasks
 		flips=$((flips + 1))
 	done
 	for pid in $running; do

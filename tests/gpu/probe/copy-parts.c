@@ -25,16 +25,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "probe.h"
+
 #define MIB	  ((size_t)1 << 20)
 #define PARTS_MAX 24
-
-#define CU(call)                                                             \
-	do {                                                                 \
-		CUresult rc_ = (call);                                       \
-		if (rc_ != CUDA_SUCCESS) {                                   \
-			errx(1, "%s:%d: error %d", __FILE__, __LINE__, rc_); \
-		}                                                            \
-	} while (0)
 
 enum way {
 	WHOLE_4,
@@ -109,14 +103,14 @@ static void ask(int64_t *t) {
 	size_t size;
 	void *answers[] = {&type, &managed, &start, &size};
 
-	CU(cuPointerGetAttributes(4, which, answers, (CUdeviceptr)(uintptr_t)my.from));
+	CHECK(cuPointerGetAttributes(4, which, answers, (CUdeviceptr)(uintptr_t)my.from));
 	part("cuPointerGetAttributes, host", t);
-	CU(cuMemHostGetFlags(&flags, my.from));
-	CU(cuMemHostGetFlags(&flags, my.from + 16 * MIB - 1));
+	CHECK(cuMemHostGetFlags(&flags, my.from));
+	CHECK(cuMemHostGetFlags(&flags, my.from + 16 * MIB - 1));
 	part("cuMemHostGetFlags, twice", t);
-	CU(cuPointerGetAttributes(4, which, answers, my.to));
+	CHECK(cuPointerGetAttributes(4, which, answers, my.to));
 	part("cuPointerGetAttributes, device", t);
-	CU(cuMemGetAddressRange(&start, &size, my.to));
+	CHECK(cuMemGetAddressRange(&start, &size, my.to));
 	part("cuMemGetAddressRange", t);
 }
 
@@ -127,14 +121,14 @@ static void wake(int64_t *t) {
 }
 
 static void copy(size_t from, size_t n, const char *name, int64_t *t) {
-	CU(cuMemcpyHtoDAsync(my.to + from, my.from + from, n, my.stream));
+	CHECK(cuMemcpyHtoDAsync(my.to + from, my.from + from, n, my.stream));
 	part(name, t);
 }
 
 static void pieces(enum way way, int64_t *t) {
 	for (size_t i = 0; i < 4; i++) {
 		if (way == HELD_16M) {
-			CU(cuStreamWaitValue32(my.stream, my.word, 0, CU_STREAM_WAIT_VALUE_GEQ));
+			CHECK(cuStreamWaitValue32(my.stream, my.word, 0, CU_STREAM_WAIT_VALUE_GEQ));
 			part(i ? "another wait" : "cuStreamWaitValue32", t);
 		} else if (way == BATCH_16M) {
 			CUstreamBatchMemOpParams op = {
@@ -143,7 +137,7 @@ static void pieces(enum way way, int64_t *t) {
 					      .value = 0,
 					      .flags = CU_STREAM_WAIT_VALUE_GEQ}};
 
-			CU(cuStreamBatchMemOp(my.stream, 1, &op, 0));
+			CHECK(cuStreamBatchMemOp(my.stream, 1, &op, 0));
 			part(i ? "another batch" : "cuStreamBatchMemOp", t);
 		}
 		copy(i * 4 * MIB, 4 * MIB, i ? "another piece" : "first piece", t);
@@ -167,10 +161,10 @@ static void job(enum way way) {
 		     "the copy", &t);
 	}
 	if (way != WHOLE_4 && way != WHOLE_16M && way != ASKED_16M) {
-		CU(cuStreamWriteValue32(my.stream, my.word + 64, at, 0));
+		CHECK(cuStreamWriteValue32(my.stream, my.word + 64, at, 0));
 		part("cuStreamWriteValue32", &t);
 	}
-	CU(cuStreamSynchronize(my.stream));
+	CHECK(cuStreamSynchronize(my.stream));
 	part("cuStreamSynchronize", &t);
 	part("the job", &whole);
 }
@@ -198,9 +192,9 @@ static void load(double seconds, size_t piece) {
 
 	for (; now() < end; n++) {
 		for (size_t i = 0; i < 16 * MIB; i += piece) {
-			CU(cuMemcpyDtoHAsync(my.from + i, my.to + i, piece, my.stream));
+			CHECK(cuMemcpyDtoHAsync(my.from + i, my.to + i, piece, my.stream));
 		}
-		CU(cuStreamSynchronize(my.stream));
+		CHECK(cuStreamSynchronize(my.stream));
 	}
 	printf("  load: %.0f copies a second\n", n / seconds);
 }
@@ -208,8 +202,8 @@ static void load(double seconds, size_t piece) {
 static void back(void) {
 	CUevent marks[2];
 
-	CU(cuEventCreate(&marks[0], CU_EVENT_DEFAULT));
-	CU(cuEventCreate(&marks[1], CU_EVENT_DEFAULT));
+	CHECK(cuEventCreate(&marks[0], CU_EVENT_DEFAULT));
+	CHECK(cuEventCreate(&marks[1], CU_EVENT_DEFAULT));
 	for (at = 0; at < jobs; at++) {
 		struct timespec ts = {.tv_nsec = 1500000};
 		int64_t begin, t;
@@ -218,14 +212,14 @@ static void back(void) {
 		nanosleep(&ts, NULL);
 		n_parts = 0;
 		begin = t = now();
-		CU(cuEventRecord(marks[0], my.stream));
-		CU(cuMemcpyDtoHAsync(my.from, my.to, 1024, my.stream));
-		CU(cuEventRecord(marks[1], my.stream));
+		CHECK(cuEventRecord(marks[0], my.stream));
+		CHECK(cuMemcpyDtoHAsync(my.from, my.to, 1024, my.stream));
+		CHECK(cuEventRecord(marks[1], my.stream));
 		part("calls", &t);
-		CU(cuStreamSynchronize(my.stream));
+		CHECK(cuStreamSynchronize(my.stream));
 		t = begin;
 		part("the job", &t);
-		CU(cuEventElapsedTime(&ms, marks[0], marks[1]));
+		CHECK(cuEventElapsedTime(&ms, marks[0], marks[1]));
 		samples[0][at] = (int64_t)((double)ms * 1e6);
 		names[0] = "the copy, by events";
 		if (!samples[2]) {
@@ -249,17 +243,17 @@ int main(int argc, char **argv) {
 	pthread_t thread;
 
 	jobs = backward ? (unsigned)atoi(argv[2]) : argc > 1 ? (unsigned)atoi(argv[1]) : jobs;
-	CU(cuInit(0));
-	CU(cuDeviceGet(&device, 0));
-	CU(cuDevicePrimaryCtxRetain(&context, device));
-	CU(cuCtxSetCurrent(context));
-	CU(cuMemAllocHost((void **)&my.from, 16 * MIB));
+	CHECK(cuInit(0));
+	CHECK(cuDeviceGet(&device, 0));
+	CHECK(cuDevicePrimaryCtxRetain(&context, device));
+	CHECK(cuCtxSetCurrent(context));
+	CHECK(cuMemAllocHost((void **)&my.from, 16 * MIB));
 	memset(my.from, 1, 16 * MIB);
-	CU(cuMemAlloc(&my.to, 16 * MIB));
-	CU(cuMemHostAlloc(&words, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
+	CHECK(cuMemAlloc(&my.to, 16 * MIB));
+	CHECK(cuMemHostAlloc(&words, 4096, CU_MEMHOSTALLOC_DEVICEMAP));
 	memset(words, 0, 4096);
-	CU(cuMemHostGetDevicePointer(&my.word, words, 0));
-	CU(cuStreamCreate(&my.stream, CU_STREAM_NON_BLOCKING));
+	CHECK(cuMemHostGetDevicePointer(&my.word, words, 0));
+	CHECK(cuStreamCreate(&my.stream, CU_STREAM_NON_BLOCKING));
 	if (beside) {
 		load(atof(argv[2]), (size_t)atoi(argv[3]) * MIB);
 		return 0;

@@ -22,16 +22,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "probe.h"
+
 #define BYTES ((size_t)4 << 20)
 #define US    INT64_C(1000)
-
-#define CU(call)                                                             \
-	do {                                                                 \
-		CUresult rc_ = (call);                                       \
-		if (rc_ != CUDA_SUCCESS) {                                   \
-			errx(1, "%s:%d: error %d", __FILE__, __LINE__, rc_); \
-		}                                                            \
-	} while (0)
 
 static int64_t now(void) {
 	struct timespec ts;
@@ -64,8 +58,8 @@ static struct {
 static _Atomic uint32_t *word(CUdeviceptr *ret_at) {
 	void *p;
 
-	CU(cuMemHostAlloc(&p, 64, CU_MEMHOSTALLOC_DEVICEMAP));
-	CU(cuMemHostGetDevicePointer(ret_at, p, 0));
+	CHECK(cuMemHostAlloc(&p, 64, CU_MEMHOSTALLOC_DEVICEMAP));
+	CHECK(cuMemHostGetDevicePointer(ret_at, p, 0));
 	memset(p, 0, 64);
 	return p;
 }
@@ -74,13 +68,13 @@ static void open_gpu(void) {
 	CUcontext context;
 	int least, greatest;
 
-	CU(cuInit(0));
-	CU(cuDevicePrimaryCtxRetain(&context, 0));
-	CU(cuCtxSetCurrent(context));
-	CU(cuCtxGetStreamPriorityRange(&least, &greatest));
-	CU(cuStreamCreateWithPriority(&my.stream, CU_STREAM_NON_BLOCKING, greatest));
-	CU(cuMemHostAlloc(&my.from, BYTES, 0));
-	CU(cuMemAlloc(&my.to, BYTES));
+	CHECK(cuInit(0));
+	CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+	CHECK(cuCtxSetCurrent(context));
+	CHECK(cuCtxGetStreamPriorityRange(&least, &greatest));
+	CHECK(cuStreamCreateWithPriority(&my.stream, CU_STREAM_NON_BLOCKING, greatest));
+	CHECK(cuMemHostAlloc(&my.from, BYTES, 0));
+	CHECK(cuMemAlloc(&my.to, BYTES));
 	my.gate = word(&my.gate_at);
 	my.done = word(&my.done_at);
 }
@@ -90,9 +84,9 @@ static int64_t make_copy(uint32_t number, int64_t hold) {
 	int64_t begun, open;
 
 	atomic_store(my.gate, hold ? 0 : 1);
-	CU(cuStreamWaitValue32(my.stream, my.gate_at, 1, CU_STREAM_WAIT_VALUE_GEQ));
-	CU(cuMemcpyHtoDAsync(my.to, my.from, BYTES, my.stream));
-	CU(cuStreamWriteValue32(my.stream, my.done_at, number, CU_STREAM_WRITE_VALUE_DEFAULT));
+	CHECK(cuStreamWaitValue32(my.stream, my.gate_at, 1, CU_STREAM_WAIT_VALUE_GEQ));
+	CHECK(cuMemcpyHtoDAsync(my.to, my.from, BYTES, my.stream));
+	CHECK(cuStreamWriteValue32(my.stream, my.done_at, number, CU_STREAM_WRITE_VALUE_DEFAULT));
 	begun = now();
 	while (now() < begun + hold) {
 	}

@@ -11,20 +11,13 @@
  *	For each way: in how many rounds the copy came too early.
  */
 #include <cuda.h>
-#include <err.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#define CU(call)                                                             \
-	do {                                                                 \
-		CUresult rc_ = (call);                                       \
-		if (rc_ != CUDA_SUCCESS) {                                   \
-			errx(1, "%s:%d: error %d", __FILE__, __LINE__, rc_); \
-		}                                                            \
-	} while (0)
+#include "probe.h"
 
 enum stream { NONE, LEGACY, BLOCKING, OWN, FREE, GREEN, STREAMS };
 
@@ -68,30 +61,30 @@ static void make_green(CUdevice device) {
 	CUgreenCtx green;
 	unsigned n = 1;
 
-	CU(cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM));
-	CU(cuDevSmResourceSplitByCount(&part, &n, &all, &rest, 0, 32));
-	CU(cuDevResourceGenerateDesc(&desc, &part, 1));
-	CU(cuGreenCtxCreate(&green, desc, device, CU_GREEN_CTX_DEFAULT_STREAM));
-	CU(cuGreenCtxStreamCreate(&streams[GREEN], green, CU_STREAM_NON_BLOCKING, 0));
+	CHECK(cuDeviceGetDevResource(device, &all, CU_DEV_RESOURCE_TYPE_SM));
+	CHECK(cuDevSmResourceSplitByCount(&part, &n, &all, &rest, 0, 32));
+	CHECK(cuDevResourceGenerateDesc(&desc, &part, 1));
+	CHECK(cuGreenCtxCreate(&green, desc, device, CU_GREEN_CTX_DEFAULT_STREAM));
+	CHECK(cuGreenCtxStreamCreate(&streams[GREEN], green, CU_STREAM_NON_BLOCKING, 0));
 }
 
 /* Return: whether the copy came too early. */
 static bool run(const struct way *way, unsigned round, bool busy) {
 	unsigned got = 0;
 
-	CU(cuCtxSynchronize());
+	CHECK(cuCtxSynchronize());
 	for (enum stream s = LEGACY; busy && s < STREAMS; s++) {
-		CU(cuMemsetD32Async(scrap, round, 1, streams[s]));
+		CHECK(cuMemsetD32Async(scrap, round, 1, streams[s]));
 	}
 	*value = 0;
-	CU(cuLaunchHostFunc(streams[way->host], change, (void *)(uintptr_t)round));
+	CHECK(cuLaunchHostFunc(streams[way->host], change, (void *)(uintptr_t)round));
 	if (way->record != NONE) {
-		CU(cuEventRecord(event, streams[way->record]));
-		CU(cuStreamWaitEvent(streams[way->wait], event, 0));
+		CHECK(cuEventRecord(event, streams[way->record]));
+		CHECK(cuStreamWaitEvent(streams[way->wait], event, 0));
 	}
-	CU(cuMemcpyHtoDAsync(word, value, sizeof(*value), streams[way->copy]));
-	CU(cuCtxSynchronize());
-	CU(cuMemcpyDtoH(&got, word, sizeof(got)));
+	CHECK(cuMemcpyHtoDAsync(word, value, sizeof(*value), streams[way->copy]));
+	CHECK(cuCtxSynchronize());
+	CHECK(cuMemcpyDtoH(&got, word, sizeof(got)));
 	return got != round;
 }
 
@@ -100,18 +93,18 @@ int main(int argc, char **argv) {
 	CUcontext context;
 
 	sleep_us = argc > 2 ? (unsigned)atoi(argv[2]) : sleep_us;
-	CU(cuInit(0));
-	CU(cuDevicePrimaryCtxRetain(&context, 0));
-	CU(cuCtxSetCurrent(context));
+	CHECK(cuInit(0));
+	CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+	CHECK(cuCtxSetCurrent(context));
 	streams[LEGACY] = CU_STREAM_LEGACY;
 	streams[OWN] = CU_STREAM_PER_THREAD;
-	CU(cuStreamCreate(&streams[BLOCKING], CU_STREAM_DEFAULT));
-	CU(cuStreamCreate(&streams[FREE], CU_STREAM_NON_BLOCKING));
+	CHECK(cuStreamCreate(&streams[BLOCKING], CU_STREAM_DEFAULT));
+	CHECK(cuStreamCreate(&streams[FREE], CU_STREAM_NON_BLOCKING));
 	make_green(0);
-	CU(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
-	CU(cuMemAlloc(&word, sizeof(*value)));
-	CU(cuMemAlloc(&scrap, sizeof(*value)));
-	CU(cuMemHostAlloc((void **)&value, sizeof(*value), 0));
+	CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	CHECK(cuMemAlloc(&word, sizeof(*value)));
+	CHECK(cuMemAlloc(&scrap, sizeof(*value)));
+	CHECK(cuMemHostAlloc((void **)&value, sizeof(*value), 0));
 	printf("%-40s %8s %8s of %u\n", "host function in", "idle", "busy", rounds);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		unsigned early[2] = {0, 0};

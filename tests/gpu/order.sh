@@ -24,7 +24,7 @@ field() { # NAME FILE
 report() {
 	wrong=$(field wrong "$out/$1.txt")
 	[ "$(field ok "$out/$1.txt")" = true ] || failed=1
-	echo "$1: ${wrong:-no} wrong of $frames frames" | tee -a "$table"
+	echo "$1: ${wrong:-no} results wrong in $frames frames" | tee -a "$table"
 }
 
 any_runs() {

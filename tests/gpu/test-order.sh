@@ -9,7 +9,7 @@ ln -s "$SBEET_BUILD/tests/apps/driver/order" "$SBEET_BUILD/tests/apps/driver/gra
 
 sh "$folder/order.sh" >"$folder/log" 2>&1 || fail "exit code"
 for run in plain-order plain-graph steer-order-1 steer-graph-2 even-order-2 even-graph-1; do
-	grep -q "^$run: 0 wrong of 5 frames$" "$OUT/order.txt" || fail "$run"
+	grep -q "^$run: 0 results wrong in 5 frames$" "$OUT/order.txt" || fail "$run"
 done
 for policy in steer even; do
 	grep -q "^$policy: other sets [1-9]" "$OUT/order.txt" || fail "$policy: the same sets all the time"
@@ -17,4 +17,4 @@ done
 printf '#!/bin/sh\necho "{\\"wrong\\":1,\\"ok\\":false}"\nexit 1\n' >"$folder/bin/liar"
 chmod +x "$folder/bin/liar"
 ! PROGRAMS=liar POLICIES=steer sh "$folder/order.sh" >"$folder/log" 2>&1 || fail "no word of a wrong result"
-grep -q "^plain-liar: 1 wrong" "$OUT/order.txt" || fail "a wrong result is not counted"
+grep -q "^plain-liar: 1 results wrong" "$OUT/order.txt" || fail "a wrong result is not counted"

@@ -48,20 +48,28 @@ void device_copy_engine_next(struct device *d, struct device_copy_engine *ce) {
 
 /* ---- streams ---- */
 
+/* Whether @op, of another stream, has to wait for something in @st by N1 or N2. Host functions that
+ * come last there are no work of the stream: none but the record of an event waits for them. */
+static bool op_waits_for(const struct device_op *op, const struct device_stream *st) {
+	for (const struct device_op *o = st->first; o && o->seq < op->seq; o = o->next) {
+		if (o->kind != DEVICE_HOST || op->kind == DEVICE_EVENT) {
+			return true;
+		}
+	}
+	return false;
+}
+
 /* N1 and N2, for every kind of operation. */
 static bool op_may_start(const struct device_op *op) {
 	const struct device_stream *st = op->stream;
 	const struct device_space *s = st->space;
 
 	if (st->kind == DEVICE_STREAM_BLOCKING) {
-		const struct device_op *head = s->null_stream ? s->null_stream->first : NULL;
-
-		return !head || head->seq > op->seq;
+		return !s->null_stream || !op_waits_for(op, s->null_stream);
 	}
 	if (st->kind == DEVICE_STREAM_NULL) {
 		for (const struct device_stream *o = s->streams; o; o = o->next) {
-			if (o->kind == DEVICE_STREAM_BLOCKING && o->first &&
-			    o->first->seq < op->seq) {
+			if (o->kind == DEVICE_STREAM_BLOCKING && op_waits_for(op, o)) {
 				return false;
 			}
 		}

@@ -8,6 +8,10 @@
  * operations of each other stream. An operation may touch what the last one to touch it has left if
  * its stream's clock has that one. So each piece of memory has one promised history, which the CPU
  * does as well; whatever runs too early or too late leaves other numbers.
+ *
+ * The legacy stream's rules know of work on the GPU only: for a host function that comes last in a
+ * stream nobody waits by them (cuLaunchHostFunc: the stream counts as idle meanwhile; an H200 does
+ * not wait). So there is a second clock for each stream, of what they know.
  */
 #include "driver.h"
 
@@ -32,6 +36,12 @@ struct clock {
 	unsigned n[LIVES];
 };
 
+/* Of a stream, or of an event in it. */
+struct order {
+	struct clock all;
+	struct clock work; /* up to the last work on the GPU: what the legacy stream's rules know */
+};
+
 struct cell {
 	CUdeviceptr memory;
 	unsigned want[WORDS];
@@ -46,12 +56,12 @@ static struct {
 	unsigned *host_value; /* pinned */
 	CUstream streams[STREAMS];
 	unsigned life[STREAMS], n_lives;
-	struct clock clocks[STREAMS];
+	struct order orders[STREAMS];
 	struct clock known; /* to this thread */
-	struct clock gone;  /* what destroyed blocking streams still do: the legacy one waits */
+	struct order gone;  /* what destroyed blocking streams still do: the legacy one waits */
 	CUevent event;
 	CUevent fork; /* of captures */
-	struct clock recorded;
+	struct order recorded;
 	struct app_lane *lane;
 } my;
 
@@ -65,36 +75,47 @@ static void clock_join(struct clock *to, const struct clock *from) {
 	}
 }
 
+static void order_join(struct order *to, const struct order *from) {
+	clock_join(&to->all, &from->all);
+	clock_join(&to->work, &from->work);
+}
+
 /* What is done before the next operation of @s begins. */
 static struct clock clock_before(unsigned s) {
-	struct clock c = my.clocks[s];
+	struct clock c = my.orders[s].all;
 
 	clock_join(&c, &my.known);
 	if (is_blocking(s)) {
-		clock_join(&c, &my.clocks[LEGACY]);
+		clock_join(&c, &my.orders[LEGACY].work);
 	}
 	for (unsigned t = 0; s == LEGACY && t < STREAMS; t++) {
 		if (is_blocking(t)) {
-			clock_join(&c, &my.clocks[t]);
+			clock_join(&c, &my.orders[t].work);
 		}
 	}
 	if (s == LEGACY) {
-		clock_join(&c, &my.gone);
+		clock_join(&c, &my.gone.work);
 	}
 	return c;
 }
 
-/* An operation of @s. */
-static void operate(unsigned s) {
+/* An operation of @s that is no work on the GPU. */
+static void operate_beside(unsigned s) {
 	struct clock c = clock_before(s);
 
 	c.n[my.life[s]]++;
-	my.clocks[s] = c;
+	my.orders[s].all = c;
+}
+
+/* An operation of @s. */
+static void operate(unsigned s) {
+	operate_beside(s);
+	my.orders[s].work = my.orders[s].all;
 }
 
 static void touch(struct cell *cell, unsigned s) {
 	cell->life = my.life[s];
-	cell->number = my.clocks[s].n[my.life[s]];
+	cell->number = my.orders[s].all.n[my.life[s]];
 }
 
 static bool may_touch(const struct cell *cell, unsigned s) {
@@ -211,7 +232,7 @@ static void do_read(struct app_random *r, unsigned s) {
 		app_compare(my.lane, "word read between", cell->want, got, WORDS, sizeof(got[0]));
 		operate(LEGACY);
 		touch(cell, LEGACY);
-		clock_join(&my.known, &my.clocks[LEGACY]);
+		clock_join(&my.known, &my.orders[LEGACY].all);
 	}
 }
 
@@ -245,7 +266,7 @@ static void do_host(struct app_random *r, unsigned s) {
 	if (may_touch(&my.host, s)) {
 		CU(cuLaunchHostFunc(my.streams[s], host_step, (void *)(uintptr_t)c));
 		my.host.want[0] = my.host.want[0] * 5 + c;
-		operate(s);
+		operate_beside(s);
 		touch(&my.host, s);
 	}
 }
@@ -273,7 +294,7 @@ static void do_callback(struct app_random *r, unsigned s) {
 		*callback = (struct callback){my.streams[s], app_random_u32(r)};
 		my.host.want[0] = my.host.want[0] * 5 + callback->c;
 		CU(cuStreamAddCallback(my.streams[s], host_callback, callback, 0));
-		operate(s);
+		operate_beside(s);
 		touch(&my.host, s);
 	}
 }
@@ -295,21 +316,21 @@ static void do_fetch(struct app_random *r, unsigned s) {
 static void do_record(struct app_random *r, unsigned s) {
 	(void)r;
 	CU(cuEventRecord(my.event, my.streams[s]));
-	operate(s);
-	my.recorded = my.clocks[s];
+	operate_beside(s);
+	my.recorded = my.orders[s];
 }
 
 static void do_wait(struct app_random *r, unsigned s) {
 	(void)r;
 	CU(cuStreamWaitEvent(my.streams[s], my.event, 0));
-	operate(s);
-	clock_join(&my.clocks[s], &my.recorded);
+	operate_beside(s);
+	order_join(&my.orders[s], &my.recorded);
 }
 
 static void do_event_sync(struct app_random *r, unsigned s) {
 	(void)r, (void)s;
 	CU(cuEventSynchronize(my.event));
-	clock_join(&my.known, &my.recorded);
+	clock_join(&my.known, &my.recorded.all);
 }
 
 static void do_stream_sync(struct app_random *r, unsigned s) {
@@ -321,16 +342,16 @@ static void do_stream_sync(struct app_random *r, unsigned s) {
 			app_pause_ns(20000);
 		}
 	}
-	clock_join(&my.known, &my.clocks[s]);
+	clock_join(&my.known, &my.orders[s].all);
 }
 
 static void do_sync_all(struct app_random *r, unsigned s) {
 	(void)r, (void)s;
 	CU(cuCtxSynchronize());
 	for (unsigned t = 0; t < STREAMS; t++) {
-		clock_join(&my.known, &my.clocks[t]);
+		clock_join(&my.known, &my.orders[t].all);
 	}
-	clock_join(&my.known, &my.gone);
+	clock_join(&my.known, &my.gone.all);
 }
 
 static void launch_step(struct app_random *r, unsigned s, struct cell *cell) {
@@ -402,16 +423,17 @@ static void do_replace(struct app_random *r, unsigned s) {
 	CU(cuStreamDestroy(my.streams[s]));
 	make_stream(s);
 	if (is_blocking(s)) {
-		clock_join(&my.gone, &my.clocks[s]);
+		order_join(&my.gone, &my.orders[s]);
 	}
-	my.clocks[s] = my.known;
+	my.orders[s] = (struct order){my.known, my.known};
 	my.life[s] = my.n_lives++;
 }
 
 /* All is done: time begins anew. */
 static void reset_clocks(void) {
-	memset(my.clocks, 0, sizeof(my.clocks));
-	my.known = my.gone = my.recorded = (struct clock){.n = {0}};
+	memset(my.orders, 0, sizeof(my.orders));
+	my.gone = my.recorded = (struct order){.all = {.n = {0}}};
+	my.known = my.gone.all;
 	for (my.n_lives = 0; my.n_lives < STREAMS; my.n_lives++) {
 		my.life[my.n_lives] = my.n_lives;
 	}

@@ -1,14 +1,17 @@
 /*
- * legacy-order.c: what the legacy default stream, blocking streams and events wait for if a host
- * function is what they have to wait for. libsbeet.so moves streams into green contexts, whose
- * streams know nothing of the legacy one, and makes up for that by events.
+ * legacy-order.c: what the legacy default stream, blocking streams and events wait for: whether for
+ * a host function as well as for work on the GPU. libsbeet.so moves streams into green contexts,
+ * whose streams know nothing of the legacy one, and makes up for that by events.
  *
  * A host function sleeps, then changes a word of pinned memory, which is copied to the GPU by
- * another stream that has to wait for it. Each way of waiting ROUNDS times; the streams are idle
- * before, or have had work just before ("busy").
+ * another stream; or a long memset on the GPU changes a word that is copied from there. Each way of
+ * waiting ROUNDS times; the streams are idle before, or have had work just before ("busy").
  *
  * usage: legacy-order [ROUNDS [SLEEP_US]]     (200, 300)
  *	For each way: in how many rounds the copy came too early.
+ *
+ * An H200 (driver 580, with and without MPS): by the legacy stream's rules alone nothing waits for
+ * a host function, not once; events do always.
  */
 #include <cuda.h>
 #include <stdbool.h>
@@ -21,11 +24,11 @@
 
 enum stream { NONE, LEGACY, BLOCKING, OWN, FREE, GREEN, STREAMS };
 
-/* The host function is in `host`. An event is recorded in `record`, and `wait` waits for it; NONE:
- * there is none. Then the copy. What CUDA promises is that it comes last. */
+/* The host function or the memset is in `first`. An event is recorded in `record`, and `wait` waits
+ * for it; NONE: there is none. Then the copy. */
 static const struct way {
 	const char *name;
-	enum stream host, record, wait, copy;
+	enum stream first, record, wait, copy;
 } ways[] = {
 	{"legacy, then blocking", LEGACY, NONE, NONE, BLOCKING},
 	{"legacy, then the thread's own", LEGACY, NONE, NONE, OWN},
@@ -46,9 +49,13 @@ static const struct way {
 
 static CUstream streams[STREAMS];
 static CUevent event;
-static CUdeviceptr word, scrap;
+static CUdeviceptr word, scrap, large;
 static unsigned *value; /* pinned */
 static unsigned sleep_us = 300;
+
+/* Some 0.2 ms of an H200. */
+#define LARGE_BYTES ((size_t)1 << 30)
+#define LARGE_WORDS (LARGE_BYTES / sizeof(unsigned))
 
 static void CUDA_CB change(void *data) {
 	usleep(sleep_us);
@@ -69,20 +76,29 @@ static void make_green(CUdevice device) {
 }
 
 /* Return: whether the copy came too early. */
-static bool run(const struct way *way, unsigned round, bool busy) {
+static bool run(const struct way *way, unsigned round, bool on_host, bool busy) {
 	unsigned got = 0;
 
 	CHECK(cuCtxSynchronize());
 	for (enum stream s = LEGACY; busy && s < STREAMS; s++) {
 		CHECK(cuMemsetD32Async(scrap, round, 1, streams[s]));
 	}
-	*value = 0;
-	CHECK(cuLaunchHostFunc(streams[way->host], change, (void *)(uintptr_t)round));
+	if (on_host) {
+		*value = 0;
+		CHECK(cuLaunchHostFunc(streams[way->first], change, (void *)(uintptr_t)round));
+	} else {
+		CHECK(cuMemsetD32Async(large, round, LARGE_WORDS, streams[way->first]));
+	}
 	if (way->record != NONE) {
 		CHECK(cuEventRecord(event, streams[way->record]));
 		CHECK(cuStreamWaitEvent(streams[way->wait], event, 0));
 	}
-	CHECK(cuMemcpyHtoDAsync(word, value, sizeof(*value), streams[way->copy]));
+	if (on_host) {
+		CHECK(cuMemcpyHtoDAsync(word, value, sizeof(*value), streams[way->copy]));
+	} else {
+		CHECK(cuMemcpyDtoDAsync(word, large + LARGE_BYTES - sizeof(got), sizeof(got),
+					streams[way->copy]));
+	}
 	CHECK(cuCtxSynchronize());
 	CHECK(cuMemcpyDtoH(&got, word, sizeof(got)));
 	return got != round;
@@ -104,16 +120,22 @@ int main(int argc, char **argv) {
 	CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
 	CHECK(cuMemAlloc(&word, sizeof(*value)));
 	CHECK(cuMemAlloc(&scrap, sizeof(*value)));
+	CHECK(cuMemAlloc(&large, LARGE_BYTES));
+	CHECK(cuMemsetD32(large, 0, LARGE_WORDS));
 	CHECK(cuMemHostAlloc((void **)&value, sizeof(*value), 0));
-	printf("%-40s %8s %8s of %u\n", "host function in", "idle", "busy", rounds);
+	printf("%-40s %8s %8s %8s %8s of %u\n", "first in", "host", "busy", "memset", "busy",
+	       rounds);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		unsigned early[2] = {0, 0};
+		unsigned early[2][2] = {{0}};
 
 		for (unsigned r = 1; r <= rounds; r++) {
-			early[0] += run(&ways[i], r, false);
-			early[1] += run(&ways[i], r, true);
+			for (unsigned how = 0; how < 4; how++) {
+				early[how / 2][how % 2] +=
+					run(&ways[i], 4 * r + how, how / 2 == 0, how % 2 == 1);
+			}
 		}
-		printf("%-40s %8u %8u\n", ways[i].name, early[0], early[1]);
+		printf("%-40s %8u %8u %8u %8u\n", ways[i].name, early[0][0], early[0][1],
+		       early[1][0], early[1][1]);
 	}
 	return 0;
 }

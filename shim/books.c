@@ -126,6 +126,7 @@ static Sbeet__JobDone done_of(const struct book *b) {
 	done.launched_ns = b->sums.launched_ns;
 	done.kernel_end_ns = b->sums.kernel_end_ns;
 	done.unconfined = b->sums.unconfined;
+	done.cold = b->sums.cold;
 	done.waves = b->sums.waves;
 	done.cancelled = done.launches + done.copies == 0;
 	return done;

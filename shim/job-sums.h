@@ -14,4 +14,5 @@ struct job_sums {
 	nsec_t launched_ns; /* the first launch; 0: none */
 	nsec_t kernel_end_ns; /* of the last of all kernels; 0: not known */
 	bool unconfined;    /* one could not be kept to the job's SMs */
+	bool cold;	    /* see JobDone in sbeet.proto; known when it is over */
 };

@@ -17,6 +17,7 @@
 #include "shim/books.h"
 #include "shim/conn.h"
 #include "shim/enforce/enforce.h"
+#include "shim/enforce/kernel.h"
 #include "shim/expected.h"
 #include "shim/gpu-uuid.h"
 #include "shim/lane.h"
@@ -441,6 +442,17 @@ HOT_CODE uint64_t job_sum(struct lane *lane, struct job_sums *ret) {
 	return job;
 }
 
+/* Of a job of @lane that is over. */
+HOT_CODE static bool is_cold(struct lane *lane) {
+	uint32_t now = atomic_load_explicit(&kernel_epoch, memory_order_relaxed);
+
+	if (HOT_EXPECT(atomic_load_explicit(&lane->kernel_epoch, memory_order_relaxed) == now)) {
+		return false;
+	}
+	atomic_store_explicit(&lane->kernel_epoch, now, memory_order_relaxed);
+	return true;
+}
+
 static void report(struct lane *lane, uint64_t outside) {
 	Sbeet__JobDone done = SBEET__JOB_DONE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
@@ -456,6 +468,7 @@ static void report(struct lane *lane, uint64_t outside) {
 	done.launched_ns = sums.launched_ns;
 	done.kernel_end_ns = sums.kernel_end_ns;
 	done.unconfined = sums.unconfined;
+	done.cold = is_cold(lane);
 	done.outside_blocks = outside;
 	done.cancelled = done.launches + done.copies == 0;
 	m.body_case = SBEET__TO_DAEMON__BODY_DONE;
@@ -479,6 +492,7 @@ HOT_CODE static void close_book(struct lane *lane, uint64_t job) {
 	nsec_t now = nsec_now();
 
 	sum_of(lane, job, &sums);
+	sums.cold = is_cold(lane);
 	if (sums.launches > 0 && now > sums.launched_ns) {
 		learn_launch(lane, (now - sums.launched_ns) / sums.launches);
 	}

@@ -92,6 +92,8 @@ struct lane {
 	_Atomic uint32_t mask_wanted;
 	unsigned mask_age; /* jobs since then; of who opens */
 
+	_Atomic uint32_t kernel_epoch; /* when its last job ended: see kernel.h */
+
 	_Atomic bool drain;	   /* a job that is OPEN or CLOSING goes to DRAINING */
 	_Atomic bool stop;	   /* and from there to STOPPED */
 	_Atomic nsec_t refused_ns; /* until then nobody asks again */

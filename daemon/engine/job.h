@@ -71,6 +71,7 @@ struct job {
 	nsec_t kernel_end;	      /* of the last one, once finished; 0: not known */
 	nsec_t finished;	      /* as far as its process can be believed; 0: it has not */
 	bool unconfined;	      /* one of them could not be kept to its part of the GPU */
+	bool cold;		      /* see JobDone in sbeet.proto; once finished */
 	bool inherited;		      /* granted by the daemon before this one */
 	bool records_ops;	      /* its process was told to send single operations */
 	bool told_late, told_overrun; /* see late.h */

@@ -25,6 +25,10 @@
 /* Nobody waits for who runs under terms, so its priority is looked at no more often than this. */
 #define PRIORITY_READ_NS (100 * NSEC_PER_MSEC)
 
+/* A program that goes on loading code is no longer cold after so many jobs: else nobody would see
+ * that it is late. */
+#define COLD_MAX 256
+
 /* How often a program is told to send operations of jobs that run, until one of them ends, which
  * shows that it reads. A socket has room for four times as many packets. */
 #define RECORD_OPS_MAX 64
@@ -382,9 +386,23 @@ static void note_held(struct session *s, const struct job *job) {
 	}
 }
 
+/* Of a job that is cold. Return: false if it counts as others do. */
+static bool count_cold(struct session_counters *c, const Sbeet__JobDone *done, nsec_t response,
+		       bool missed) {
+	if (!done->cold || c->cold_jobs == COLD_MAX) {
+		return false;
+	}
+	c->cold_jobs++;
+	c->cold_misses += missed;
+	c->cold_launches += done->launches;
+	c->cold_responses += response;
+	return true;
+}
+
 static void count_done(struct session *s, struct job *job, const Sbeet__JobDone *done,
 		       nsec_t finished) {
 	struct session_counters *c = &s->counters;
+	bool missed = job->record.deadline && finished > job->record.deadline;
 	nsec_t wait = job_waited(job, finished), started_late = job_started_late(job);
 
 	c->jobs++;
@@ -392,26 +410,28 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	c->launches += done->launches;
 	c->copies += done->copies;
 	c->outside_blocks += done->outside_blocks;
-	c->misses += job->record.deadline && finished > job->record.deadline;
+	c->misses += missed;
 	c->max_wait = wait > c->max_wait ? wait : c->max_wait;
 	if (started_late > c->max_started_late) {
 		c->max_started_late = started_late;
 	}
 	c->woken += job->woken;
-	c->late_by_wake += job->woken && job->record.deadline && finished <= job->record.deadline &&
+	c->late_by_wake += job->woken && job->record.deadline && !missed &&
 			   finished + PLAN_WAKE > job->record.deadline;
 	c->last_response = finished > job->release ? finished - job->release : 0;
 	c->responses += c->last_response;
 	if (c->last_response > c->max_response) {
 		c->max_response = c->last_response;
 	}
-	if (c->last_response > c->max_response_since) {
+	if (!count_cold(c, done, c->last_response, missed) &&
+	    c->last_response > c->max_response_since) {
 		c->max_response_since = c->last_response;
 	}
 	job->finished = finished;
 	job->launches = done->launches;
 	job->launched = done->launched_ns ? done->launched_ns : job->launched;
 	job->kernel_end = done->kernel_end_ns;
+	job->cold = done->cold;
 	if (work_seen_add(&s->seen, done->launches, done->waves, done->copies)) {
 		session_tell(s, SESSION_EVENT_TERMS, NULL);
 	}

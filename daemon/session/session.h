@@ -54,6 +54,10 @@ struct session_counters {
 	nsec_t last_response; /* of the job that ended last */
 	nsec_t max_response_since; /* sharing.h looked last */
 	nsec_t responses;     /* of all, together */
+	/* Of cold jobs (see JobDone in sbeet.proto), of the first COLD_MAX ones: they are late, if
+	 * they are, whatever the terms. Not in max_response_since. Not kept over a restart. */
+	uint64_t cold_jobs, cold_misses, cold_launches;
+	nsec_t cold_responses;
 	/* Of programs that were woken for them: jobs, and those that are late only if they were
 	 * released PLAN_WAKE before they were requested. Not kept over a restart. */
 	uint64_t woken, late_by_wake;

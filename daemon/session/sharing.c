@@ -11,17 +11,18 @@ void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn 
 	event_assign(&s->timer, base, -1, 0, fn, userdata);
 }
 
-/* Since the session is there, but for `longest`: since this was asked last. */
+/* Since the session is there, but for `longest`: since this was asked last. Of jobs that were not
+ * cold. */
 static struct share_seen seen_of(struct session *session) {
 	const struct session_counters *c = &session->counters;
 	bool realtime = session->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME;
 	struct share_seen seen = {
 		.deadline = realtime ? session->task.deadline : 0,
 		.busy = session->n_jobs > 0,
-		.jobs = c->jobs,
-		.missed = c->misses,
-		.launches = c->launches,
-		.response = c->responses,
+		.jobs = c->jobs - c->cold_jobs,
+		.missed = c->misses - c->cold_misses,
+		.launches = c->launches - c->cold_launches,
+		.response = c->responses - c->cold_responses,
 		.longest = c->max_response_since,
 		.unreported = c->unreported,
 	};

@@ -319,7 +319,7 @@ static void share(struct steer_gpu *g, const struct scene *scene, enum change ch
 static struct tune_seen seen_of(const struct session *s) {
 	return (struct tune_seen){
 		.jobs = s->counters.jobs,
-		.missed = s->counters.misses + s->counters.late_by_wake,
+		.missed = s->counters.misses - s->counters.cold_misses + s->counters.late_by_wake,
 		.response = s->counters.responses + s->counters.woken * PLAN_WAKE,
 		.unreported = s->counters.unreported,
 		.behind = (int64_t)(s->releases.left_out + s->releases.waiting),

@@ -31,9 +31,9 @@ void miss_log(const struct job *job, nsec_t now) {
 				      .job = job->record.number,
 				      .uid = s->cred.uid},
 		  "session %llu (pid %d, '%s'): job %llu missed its deadline by %.3f ms, %.3f ms "
-		  "after "
-		  "its release%s",
+		  "after its release%s%s",
 		  (unsigned long long)s->id, s->cred.pid, s->task.name,
 		  (unsigned long long)job->record.number, (double)late / 1e6,
-		  (double)(job->finished - job->release) / 1e6, more);
+		  (double)(job->finished - job->release) / 1e6,
+		  job->cold ? ", while it loaded code" : "", more);
 }

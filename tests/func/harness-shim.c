@@ -279,6 +279,7 @@ void steered_began(const struct steered *s, unsigned gpu, const struct began *b)
 	done.launches = b->work ? b->work->launches : 3;
 	done.waves = b->work ? b->work->waves : 0;
 	done.copies = b->work ? b->work->copies : 0;
+	done.cold = b->cold;
 	began.done = b->finished ? &done : NULL;
 	m.body_case = SBEET__TO_DAEMON__BODY_BEGAN;
 	m.began = &began;

@@ -165,6 +165,7 @@ struct began {
 	nsec_t marked, own_deadline;
 	const struct work *work; /* NULL: three launches, waves not known */
 	uint64_t dropped;	 /* jobs before it of which nothing is told */
+	bool cold;
 };
 void steered_began(const struct steered *s, unsigned gpu, const struct began *b);
 

@@ -68,7 +68,7 @@ static struct program open_program(const char *task, nsec_t deadline, const stru
 }
 
 /* Tells of a job that took @response. */
-static void report(struct program *p, nsec_t response) {
+static void report_job(struct program *p, nsec_t response, bool cold) {
 	if (p->next + response > nsec_now()) {
 		p->next = 1;
 	}
@@ -77,8 +77,13 @@ static void report(struct program *p, nsec_t response) {
 				      .terms = atomic_load(&p->s.page->gpu[0].word),
 				      .release = p->next,
 				      .finished = p->next + response,
-				      .work = p->work});
+				      .work = p->work,
+				      .cold = cold});
 	p->next += 10 * MS;
+}
+
+static void report(struct program *p, nsec_t response) {
+	report_job(p, response, false);
 }
 
 static bool says(const struct program *p, unsigned first, unsigned n, unsigned level) {
@@ -166,6 +171,31 @@ static void others_yield(void **state) {
 	steered_close(&products.s);
 }
 
+/* A job that loads code is late whatever others do, unless its program goes on loading some. */
+static void cold_jobs_say_nothing(void **state) {
+	struct program camera = open_program("camera", 10 * MS, &short_work);
+	struct program products = open_program("products", 0, &long_work);
+	nsec_t until = nsec_now() + 60 * NSEC_PER_SEC;
+
+	(void)state;
+	run_until(&camera, MS / 10, all_first, &products, MS, all);
+	for (unsigned i = 0; i < 200; i++) {
+		report_job(&camera, 11 * MS, true);
+		report(&camera, MS / 10);
+		report(&products, MS);
+		usleep(2000);
+		assert_true(says(&products, 0, 0, 0));
+	}
+	while (!says(&products, upper_half[0], upper_half[1], upper_half[2])) {
+		assert_true(nsec_now() < until);
+		report_job(&camera, 11 * MS, true);
+		report(&products, MS);
+		usleep(2000);
+	}
+	steered_close(&camera.s);
+	steered_close(&products.s);
+}
+
 /* Each test has its configuration of sbeetd. */
 static char nobody_yields[] = "[policy steer]\nyield = off\n", as_it_comes[] = "";
 
@@ -177,6 +207,7 @@ int main(void) {
 		WITH(nobody_yields, long_kernels_get_what_is_to_spare),
 		WITH(nobody_yields, deadlines_come_first),
 		WITH(as_it_comes, others_yield),
+		WITH(as_it_comes, cold_jobs_say_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -117,6 +117,35 @@ static void terms_hold_for_threads(void **state) {
 	mini_free(message);
 }
 
+/* Of the next job that is over. */
+static bool is_cold(struct mini *m, int fd) {
+	Sbeet__ToDaemon *message;
+	bool cold;
+
+	mini_do(m, "@0 jobs 1", 0);
+	message = mini_expect(fd, SBEET__TO_DAEMON__BODY_BEGAN);
+	if (!message->began->done) { /* on a slow machine it was told of while it was open */
+		mini_free(message);
+		message = mini_expect(fd, SBEET__TO_DAEMON__BODY_DONE);
+		cold = message->done->cold;
+	} else {
+		cold = message->began->done->cold;
+	}
+	mini_free(message);
+	return cold;
+}
+
+static void jobs_that_load_code_are_cold(void **state) {
+	struct mini *m = *state;
+	int fd = begin_steered(m, mini_plain);
+
+	assert_true(is_cold(m, fd));
+	assert_false(is_cold(m, fd));
+	mini_do(m, "@0 module", 0);
+	assert_true(is_cold(m, fd));
+	assert_false(is_cold(m, fd));
+}
+
 /* Most of them go the way of the one before. */
 static void launches_of_each_job_are_counted(void **state) {
 	struct mini *m = *state;
@@ -586,6 +615,7 @@ int main(void) {
 		MINI_CASE(open_jobs_are_told_of),
 		MINI_CASE(open_jobs_end_at_exit),
 		MINI_CASE(terms_hold_for_threads),
+		MINI_CASE(jobs_that_load_code_are_cold),
 		MINI_CASE(launches_of_each_job_are_counted),
 		MINI_CASE(pages_that_may_shrink_are_refused),
 		MINI_CASE(short_pages_are_refused),

@@ -45,7 +45,8 @@ static const struct job_sums sums_of_job = {.launches = 1,
 					    .waves = 4,
 					    .launched_ns = 5,
 					    .kernel_end_ns = 6,
-					    .unconfined = true};
+					    .unconfined = true,
+					    .cold = true};
 
 int __wrap_conn_tell(const Sbeet__ToDaemon *m, uint32_t over);
 bool __wrap_conn_is_current(uint32_t connection);
@@ -60,6 +61,7 @@ static void check_sums(const Sbeet__JobDone *done) {
 	assert_int_equal(done->launched_ns, sums_of_job.launched_ns);
 	assert_int_equal(done->kernel_end_ns, sums_of_job.kernel_end_ns);
 	assert_true(done->unconfined);
+	assert_true(done->cold);
 }
 
 int __wrap_conn_tell(const Sbeet__ToDaemon *m, uint32_t over) {

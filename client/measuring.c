@@ -120,10 +120,14 @@ static uint64_t hash_of(char *const *args) {
  * nothing but ASCII; the hash is of all. */
 static void make_key(struct measuring *w) {
 	const size_t room = sizeof(w->key) - sizeof(" #0123456789abcdef");
-	size_t n = (size_t)snprintf(
-		w->key, sizeof(w->key), "%s on %s, GPU %u, %u jobs, beside '%s':", w->o.task,
-		w->rows.gpu, w->o.gpu, w->o.runs, w->o.beside ? w->o.beside : "");
+	char warm_up[32];
+	size_t n;
 
+	units_print_nsec(w->o.warm_up, warm_up, sizeof(warm_up));
+	n = (size_t)snprintf(w->key, sizeof(w->key),
+			     "%s on %s, GPU %u, %u jobs, warm-up %s, beside '%s':", w->o.task,
+			     w->rows.gpu, w->o.gpu, w->o.runs, warm_up,
+			     w->o.beside ? w->o.beside : "");
 	for (size_t i = 0; w->ctl->args[i] && n < room; i++) {
 		n += (size_t)snprintf(w->key + n, sizeof(w->key) - n, " %s", w->ctl->args[i]);
 	}
@@ -275,7 +279,7 @@ static int go_on(struct measuring *w) {
 	if (r < 0) {
 		ctl_error("'%s' is of another run: %s; remove it, or choose another --output",
 			  w->part,
-			  r == -EKEYREJECTED ? "other program, task, GPU or --runs"
+			  r == -EKEYREJECTED ? "other program, task, GPU, --runs or --warm-up"
 					     : "it can't be read");
 		return CTL_EXIT_FAILED;
 	}
@@ -419,6 +423,10 @@ int measuring_perform(struct measuring *w) {
 					  : "--task is missing: the name of the profile");
 		return CTL_EXIT_USAGE;
 	}
+	if (w->o.warm_up >= w->o.limit) {
+		ctl_error("--warm-up must be shorter than --time-limit, or no job is measured");
+		return CTL_EXIT_USAGE;
+	}
 	stop_on_signals();
 	r = look_at_daemon(w);
 	if (r == CTL_EXIT_OK) {
@@ -435,6 +443,7 @@ int measuring_perform(struct measuring *w) {
 		.task = w->o.task,
 		.argv = w->ctl->args,
 		.preload = w->preload,
+		.warm_up = w->o.warm_up,
 		.n_jobs = w->o.runs,
 		.least = w->o.power_time,
 		.limit = w->o.limit,

@@ -21,7 +21,7 @@ struct measuring_options {
 	size_t n_sms;
 	unsigned gpu, runs;
 	unsigned margin; /* per cent, and one: 0 is "not given" */
-	nsec_t limit, power_time, drain;
+	nsec_t limit, warm_up, power_time, drain;
 	double idle_w;
 };
 
@@ -83,6 +83,14 @@ int measuring_parse_runs(const char *text, void *target);
 		 measuring_parse_runs,                                                     \
 		 MEASURING_AT(runs),                                                       \
 		 "a whole number from 1"},                                                 \
+		{"warm-up",                                                                \
+		 0,                                                                        \
+		 OPTION_REQUIRED,                                                          \
+		 "TIME",                                                                   \
+		 "leave out what a run does so long from its first job on (default: 0s)",  \
+		 option_duration,                                                          \
+		 MEASURING_AT(warm_up),                                                    \
+		 "a time, such as 10s"},                                                   \
 		{"time-limit",                                                             \
 		 0,                                                                        \
 		 OPTION_REQUIRED,                                                          \

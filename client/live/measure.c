@@ -34,16 +34,23 @@ struct measure {
 	struct control *control; /* owned: for the counters */
 	struct subject subject;	 /* owned */
 	struct reading last;
-	bool blind; /* no GPU has counters */
+	nsec_t busy; /* since then, with a job of ours running */
+	bool blind;  /* no GPU has counters */
 
 	/* of the series */
 	struct measure_series series;
-	nsec_t ended;	  /* the latest end of a job of ours */
-	bool after_first; /* of this run one job was seen, which is left out if there is another */
+	nsec_t counted; /* how long earlier runs counted */
+	nsec_t ended;	/* the latest end of a job of ours */
+	size_t n_empty; /* jobs without a kernel */
+
+	/* of this run */
+	nsec_t began;	  /* when its first job was granted; 0: none is done */
+	nsec_t since;	  /* when it began to count; 0: it does not yet */
+	bool launched;	  /* a job with a kernel was seen */
+	bool after_first; /* one job was added, which is left out if there is another */
 	size_t first;	  /* where it stands */
 	bool first_left_out;
-	size_t n_empty; /* jobs without a kernel */
-	bool stopped;	/* this run is being ended by us, or was */
+	bool stopped; /* it is being ended by us, or was */
 };
 
 static int fail(char *error, size_t size, int code, const char *text) {
@@ -127,13 +134,15 @@ static int add_job(struct measure *m, const struct event *e) {
 }
 
 static void count_busy(struct measure *m, nsec_t from, nsec_t to) {
-	m->series.overlapping |= from < m->ended;
-	m->series.busy += to > from ? to - from : 0;
+	m->series.overlapping |= m->since > 0 && from < m->ended;
+	from = from > m->last.time ? from : m->last.time;
+	m->busy += to > from ? to - from : 0;
 	m->ended = to > m->ended ? to : m->ended;
 }
 
 static int on_done(struct measure *m, const struct event *e) {
 	count_busy(m, e->granted, e->finished);
+	m->began = m->began ? m->began : e->granted;
 	if (m->stopped) {
 		return 0; /* cut short, perhaps */
 	}
@@ -141,7 +150,8 @@ static int on_done(struct measure *m, const struct event *e) {
 		m->n_empty++;
 		return 0;
 	}
-	return add_job(m, e);
+	m->launched = true;
+	return e->granted < m->began + m->plan.warm_up ? 0 : add_job(m, e);
 }
 
 static int on_event(struct measure *m, const struct event *e) {
@@ -220,24 +230,28 @@ static int read_meter(struct measure *m, nsec_t after, struct reading *ret, char
 	return r;
 }
 
-/* What the counters say from @m->last to now, which is the last reading from now on. */
+/* Adds what the counters say from @m->last to now, which is the last reading from now on. */
 static int meter_series(struct measure *m, nsec_t after, char *error, size_t size) {
 	struct measure_series *s = &m->series;
 	struct reading now;
 	int r = read_meter(m, after, &now, error, size);
 
 	if (r == 0 && now.time > m->last.time && m->last.time > 0) {
-		s->time = now.time - m->last.time;
+		s->n_parts++;
+		s->time += now.time - m->last.time;
+		s->busy += m->busy;
 		for (size_t i = 0; i < EVENT_GPUS_MAX; i++) {
-			s->energy_mj[i] = now.energy_mj[i] - m->last.energy_mj[i];
+			s->energy_mj[i] += now.energy_mj[i] - m->last.energy_mj[i];
 		}
 	}
 	m->last = now;
+	m->busy = 0;
 	return r;
 }
 
 static void begin_series(struct measure *m) {
 	m->series = (struct measure_series){.alone = true};
+	m->counted = 0;
 	m->ended = 0;
 	m->n_empty = 0;
 }
@@ -255,29 +269,49 @@ int measure_idle(struct measure *m, nsec_t time, struct measure_series *ret, cha
 	return r;
 }
 
-static bool is_enough(const struct measure *m, nsec_t began) {
-	return m->series.n_jobs >= m->plan.n_jobs && nsec_now() - began >= m->plan.least;
+/* Of the series, warm-ups apart. */
+static nsec_t counted(const struct measure *m) {
+	return m->counted + (m->since ? nsec_now() - m->since : 0);
 }
 
-static void tell_progress(const struct measure *m, nsec_t began) {
+static bool is_enough(const struct measure *m) {
+	return m->series.n_jobs >= m->plan.n_jobs && counted(m) >= m->plan.least;
+}
+
+static void tell_progress(const struct measure *m) {
 	double jobs = (double)m->series.n_jobs / (double)m->plan.n_jobs;
-	double time = m->plan.least ? (double)(nsec_now() - began) / (double)m->plan.least : 1;
+	double time = m->plan.least ? (double)counted(m) / (double)m->plan.least : 1;
 	double least = jobs < time ? jobs : time;
 
 	m->plan.progress(m->plan.userdata, least < 1 ? least : 1);
 }
 
+/* Once the warm-up is over: power is measured from a reading after it. Jobs that are done before
+ * the reading is here, a LOOK_NS later, are not taken as busy. */
+static int end_warm_up(struct measure *m, char *error, size_t size) {
+	int r;
+
+	if (m->since > 0 || m->began == 0 || nsec_now() < m->began + m->plan.warm_up) {
+		return 0;
+	}
+	r = read_meter(m, nsec_now(), &m->last, error, size);
+	m->busy = 0;
+	m->since = nsec_now();
+	return r;
+}
+
 static int fail_limit(const struct measure *m, char *error, size_t size) {
 	snprintf(error, size,
 		 "'%s' has not ended within its time limit (--time-limit), with %zu of %zu jobs "
-		 "measured",
-		 m->plan.argv[0], m->series.n_jobs, m->plan.n_jobs);
+		 "measured%s",
+		 m->plan.argv[0], m->series.n_jobs, m->plan.n_jobs,
+		 m->plan.warm_up ? " after its warm-up (--warm-up)" : "");
 	return CTL_EXIT_TIMEOUT;
 }
 
 /* Waits for the program's end, by itself or by us. @ret_status: of waitpid(). Nothing of it is left
  * when this returns, whatever it returns. */
-static int watch(struct measure *m, nsec_t began, int *ret_status, char *error, size_t size) {
+static int watch(struct measure *m, int *ret_status, char *error, size_t size) {
 	nsec_t until = nsec_now() + m->plan.limit;
 	int r = 0;
 
@@ -287,15 +321,18 @@ static int watch(struct measure *m, nsec_t began, int *ret_status, char *error, 
 		} else {
 			usleep(LOOK_NS / NSEC_PER_USEC);
 		}
+		if (r == 0) {
+			r = end_warm_up(m, error, size);
+		}
 		if (r == 0 && nsec_now() > until && !m->stopped) {
 			r = fail_limit(m, error, size);
 		}
-		if (r != 0 || is_enough(m, began)) {
+		if (r != 0 || is_enough(m)) {
 			m->stopped = true;
 			subject_end(&m->subject);
 		}
 		if (r == 0) {
-			tell_progress(m, began);
+			tell_progress(m);
 		}
 	}
 	if (m->subject.running) {
@@ -345,8 +382,41 @@ static int check_end(const struct measure *m, int status, char *error, size_t si
 	return 0;
 }
 
+/* A run that has given nothing: why. */
+static int fail_nothing(const struct measure *m, char *error, size_t size) {
+	const char *name = m->plan.argv[0];
+	char time[32];
+
+	if (m->launched) {
+		units_print_nsec(m->plan.warm_up, time, sizeof(time));
+		snprintf(error, size,
+			 "no job of '%s' began after its warm-up, %s from its first job on: choose "
+			 "a shorter --warm-up, or let the program run longer",
+			 name, time);
+	} else if (m->n_empty > 0) {
+		snprintf(error, size,
+			 "'%s' has jobs, but launches no kernel: there is nothing to measure",
+			 name);
+	} else {
+		snprintf(error, size,
+			 "'%s' has no GPU job that sbeetd knows of; is it a CUDA program, and its "
+			 "GPU one of sbeetd's? ('sbeetctl run --log debug' tells more)",
+			 name);
+	}
+	return CTL_EXIT_FAILED;
+}
+
+static void begin_run(struct measure *m) {
+	bool warms_up = m->plan.warm_up > 0;
+
+	m->began = 0;
+	m->since = warms_up ? 0 : nsec_now();
+	m->launched = m->after_first = m->stopped = false;
+	m->first_left_out = warms_up; /* it is none of those that are added */
+}
+
 /* One run of the program. */
-static int run_once(struct measure *m, unsigned n_sms, nsec_t began, char *error, size_t size) {
+static int run_once(struct measure *m, unsigned n_sms, char *error, size_t size) {
 	const struct subject_plan plan = {.task = m->plan.task,
 					  .argv = m->plan.argv,
 					  .preload = m->plan.preload,
@@ -355,46 +425,40 @@ static int run_once(struct measure *m, unsigned n_sms, nsec_t began, char *error
 	size_t before = m->series.n_jobs;
 	int status, r;
 
-	m->after_first = m->first_left_out = m->stopped = false;
+	begin_run(m);
 	r = subject_start(&m->subject, &plan);
 	if (r < 0) {
 		snprintf(error, size, "cannot start a process: %s", strerror(-r));
 		return CTL_EXIT_FAILED;
 	}
-	r = watch(m, began, &status, error, size);
+	r = watch(m, &status, error, size);
 	if (r == 0 && !m->stopped) {
 		r = check_end(m, status, error, size);
 	}
 	if (r == 0) {
 		r = settle(m, error, size);
 	}
-	if (r == 0 && !m->stopped && m->series.n_jobs == before) {
-		snprintf(
-			error, size,
-			m->n_empty > 0
-				? "'%s' has jobs, but launches no kernel: there is nothing to "
-				  "measure"
-				: "'%s' has no GPU job that sbeetd knows of; is it a CUDA program, "
-				  "and its GPU one of sbeetd's? ('sbeetctl run --log debug' tells "
-				  "more)",
-			m->plan.argv[0]);
-		r = CTL_EXIT_FAILED;
+	if (r == 0 && !m->stopped && (m->series.n_jobs == before || m->since == 0)) {
+		r = fail_nothing(m, error, size);
 	}
+	m->counted = counted(m);
+	m->since = 0;
 	return r;
 }
 
 int measure_run(struct measure *m, unsigned n_sms, struct measure_series *ret, char *error,
 		size_t size) {
-	nsec_t began = nsec_now();
-	int r = 0;
+	bool enough;
+	int r;
 
 	begin_series(m);
 	do {
-		r = run_once(m, n_sms, began, error, size);
-	} while (r == 0 && !is_enough(m, began));
-	if (r == 0) {
-		r = meter_series(m, nsec_now(), error, size);
-	}
+		r = run_once(m, n_sms, error, size);
+		enough = is_enough(m);
+		if (r == 0 && (enough || m->plan.warm_up > 0)) {
+			r = meter_series(m, nsec_now(), error, size);
+		}
+	} while (r == 0 && !enough);
 	if (r != 0) {
 		measure_series_deinit(&m->series);
 		return r;

@@ -74,8 +74,10 @@ int rows_make(const struct rows *r, const struct measure_series *s, unsigned ask
 	if (row.metered) {
 		joules -= r->static_w * (double)(s->time - s->busy) / 1e9;
 		row.watts = joules / ((double)s->busy / 1e9);
-		row.watts_off = r->static_w * (METER_ERROR * (double)s->time / 1e9 + METER_AGE_S) /
-				((double)s->busy / 1e9);
+		row.watts_off =
+			r->static_w *
+			(METER_ERROR * (double)s->time / 1e9 + METER_AGE_S * (double)s->n_parts) /
+			((double)s->busy / 1e9);
 	}
 	*ret = row;
 	return 0;

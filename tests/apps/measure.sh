@@ -1,7 +1,7 @@
 #!/bin/sh
 # sbeetctl profile run and gpu calibrate on a simulated GPU, whose times and power are known.
 #
-# usage: measure.sh calibrate|profile|copies|resume|failures|ends|blind|default
+# usage: measure.sh calibrate|profile|copies|warm-up|resume|failures|ends|blind|default
 #
 # The GPU's clock is so slow that kernels take tenths of a second: times are the model's, whatever this
 # machine does meanwhile. matmul --size 96 has 36 blocks that are all alike, so 2, 3 and 6 SMs are busy
@@ -128,6 +128,26 @@ copies)
 	awk -v out="$(number_of "$scratch/mm.json" copy_out)" -v copy=$copy 'BEGIN { exit !(out >= copy) }' ||
 		fail "the copy back took $(number_of "$scratch/mm.json" copy_out) ms, and moves its bytes in $copy ms"
 	;;
+warm-up)
+	# It begins with two jobs that get all SMs, whoever asks for fewer.
+	printf '%s --frames 2\nexec %s --frames "$1"\n' "$apps/stubborn" "$load" >"$scratch/loads.sh"
+	start_daemon --policy fcfs
+	fails_with "different numbers of SMs" 1 --sms 3 --runs 3 -- sh "$scratch/loads.sh" 1000
+	fails_with "no job of 'sh' began after its warm-up, 1min" 1 --sms 3 --warm-up 1min --time-limit 2min -- \
+		sh "$scratch/loads.sh" 1
+	fails_with "with 0 of 30 jobs measured after its warm-up" 6 --sms 3 --warm-up 1s --time-limit 1100ms -- \
+		sh -c "$apps/stubborn --frames 1; sleep 1000"
+	fails_with "shorter than --time-limit" 2 --sms 3 --warm-up 1min -- true
+	measure --task mm --sms 3 --runs 3 --warm-up 2s --power-time 1s --json=pretty -- sh "$scratch/loads.sh" 1000 ||
+		fail "not measured"
+	[ "$(number_of "$scratch/mm.out" jobs)" -ge 3 ] || fail "too few jobs are measured"
+	# 8 W, six SMs at 0.652 W, and 0.158 W more for each that is busy
+	is_near "power on 3 SMs" "$(number_of "$scratch/mm.out" gpu_w)" 12.386 15
+	# Runs that end by themselves: each has a warm-up.
+	measure --task mm --sms 3 --runs 12 --warm-up 300ms --power-time 1s --json=pretty -- $load --frames 8 ||
+		fail "not measured in several runs"
+	is_near "power on 3 SMs, in several runs" "$(number_of "$scratch/mm.out" gpu_w)" 12.386 15
+	;;
 resume)
 	start_daemon --policy fcfs
 	command="$ctl profile run --task mm --sms 2,3,6 --runs 3 --power-time 1s -o $scratch/mm.json -- $load"
@@ -142,6 +162,10 @@ resume)
 	first=$(sed -n 's/.*"min_ns": \([0-9]*\).*/\1/p' "$scratch/mm.json.part" | sed -n 2p)
 	$command --frames 3 2>"$scratch/other.err" && fail "another program goes on"
 	grep -q "of another run" "$scratch/other.err" || fail "it is not said why"
+	# shellcheck disable=SC2086 # words
+	"$ctl" profile run --task mm --sms 2,3,6 --runs 3 --power-time 1s --warm-up 1s -o "$scratch/mm.json" -- \
+		$load --frames 4 2>"$scratch/other.err" && fail "another warm-up goes on"
+	grep -q "of another run" "$scratch/other.err" || fail "it is not said why another warm-up does not go on"
 	# shellcheck disable=SC2086 # words
 	measure --task mm --sms 2,3,6 --runs 3 --power-time 1s -o "$scratch/mm.json" -- $load --frames 4 ||
 		fail "it does not go on"

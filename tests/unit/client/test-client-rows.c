@@ -113,13 +113,17 @@ static void power_below_static_drops_all_rows(void **state) {
 }
 
 /* 10 ms of kernels, then 2 and 4 ms of copies, at 20 W above static power. */
-static struct row make_measured(void) {
+static struct row make_measured(size_t n_parts) {
 	struct measure_job jobs[] = {
 		{.n_sms = 8, .copy_in = 1000000, .exec = 10000000, .copy_out = 2000000},
 		{.n_sms = 8, .copy_in = 1000000, .exec = 10000000, .copy_out = 4000000},
 	};
-	struct measure_series series = {
-		.jobs = jobs, .n_jobs = 2, .alone = true, .time = 1000000000, .busy = 1000000000};
+	struct measure_series series = {.jobs = jobs,
+					.n_jobs = 2,
+					.alone = true,
+					.n_parts = n_parts,
+					.time = 1000000000,
+					.busy = 1000000000};
 	struct rows rows = {.gpu_sms = 46, .metered = true, .static_w = 40};
 	struct row row;
 
@@ -128,9 +132,15 @@ static struct row make_measured(void) {
 	return row;
 }
 
+/* 5 % of a second, and 0.1 s for each pair of readings. */
+static void power_errs_more_with_more_readings(void **state) {
+	assert_int_equal((int)(make_measured(1).watts_off * 10 + 0.5), 60);
+	assert_int_equal((int)(make_measured(3).watts_off * 10 + 0.5), 140);
+}
+
 static void copies_are_apart_from_kernels(void **state) {
 	struct rows rows = {.gpu = "gpu", .gpu_sms = 46, .metered = true, .static_w = 40};
-	struct row row = make_measured(), without = make_row(46, 5, 0.1, 90);
+	struct row row = make_measured(1), without = make_row(46, 5, 0.1, 90);
 	struct book b;
 
 	assert_int_equal((int)row.exec.mean, 10000000);
@@ -189,7 +199,7 @@ static void rows_are_kept_as_they_are(void **state) {
 	char path[] = "/tmp/test-rows-XXXXXX";
 	struct rows rows = {.gpu = "gpu", .gpu_sms = 46, .metered = true, .static_w = 40};
 	struct rows again = {.gpu = "gpu", .gpu_sms = 46};
-	struct row row = make_measured();
+	struct row row = make_measured(1);
 
 	close(mkstemp(path));
 	assert_int_equal(rows_add(&rows, &row), 0);
@@ -211,6 +221,7 @@ int main(void) {
 		cmocka_unit_test(rows_that_cannot_be_true_are_refused),
 		cmocka_unit_test(worst_cases_have_a_margin),
 		cmocka_unit_test(power_below_static_drops_all_rows),
+		cmocka_unit_test(power_errs_more_with_more_readings),
 		cmocka_unit_test(copies_are_apart_from_kernels),
 		cmocka_unit_test(files_of_older_versions_go_on),
 		cmocka_unit_test(rows_are_kept_as_they_are),

@@ -18,6 +18,10 @@
 #include "proto/hash.h"
 #include "proto/validate.h"
 
+/* Static power is known with the meter's error only if it is measured for so long: counters change
+ * every 100 ms. */
+#define POWER_TIME (2 * NSEC_PER_SEC)
+
 /* "8,16,...,132": after an ellipsis the last step goes on up to the last number. */
 int measuring_parse_sms(const char *text, void *target) {
 	struct measuring_options *o = target;
@@ -417,7 +421,7 @@ int measuring_perform(struct measuring *w) {
 	w->o.runs = w->o.runs ? w->o.runs : 30;
 	w->o.limit = w->o.limit ? w->o.limit : 60 * NSEC_PER_SEC;
 	w->o.drain = w->o.drain ? w->o.drain : 10 * NSEC_PER_SEC;
-	w->o.power_time = w->o.power_time ? w->o.power_time : 2 * NSEC_PER_SEC;
+	w->o.power_time = w->o.power_time ? w->o.power_time : POWER_TIME;
 	if (!w->o.task || validate_name(w->o.task) < 0) {
 		ctl_error("%s", w->o.task ? "--task: expected 1 to 64 of [A-Za-z0-9._@:+-]"
 					  : "--task is missing: the name of the profile");
@@ -487,16 +491,17 @@ int measuring_write(struct measuring *w, json_t *document) {
 	return CTL_EXIT_OK;
 }
 
-int measuring_doubt(struct measuring *w, unsigned n_sms, const char *why) {
+int measuring_doubt(struct measuring *w, unsigned n_sms, bool power, const char *why) {
+	bool kept;
+
 	rows_drop(&w->rows, n_sms);
-	if (!*w->part || rows_save(&w->rows, w->part, w->key) < 0) {
-		ctl_error("%s; measure again, with nothing else on the GPU", why);
-	} else {
-		ctl_error(
-			"%s; call again with nothing else on the GPU to measure anew what may be "
-			"wrong",
-			why);
-	}
+	kept = *w->part && rows_save(&w->rows, w->part, w->key) == 0;
+	ctl_error("%s; %s with nothing else on the GPU%s%s", why,
+		  kept ? "call again" : "measure again,",
+		  kept ? " to measure anew what may be wrong" : "",
+		  !power ? ", or all with a longer --warm-up if the program's first jobs are slow"
+		  : w->o.power_time < POWER_TIME ? ", and with a --power-time of 2s or longer"
+						 : "");
 	return CTL_EXIT_FAILED;
 }
 

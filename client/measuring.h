@@ -136,9 +136,9 @@ void measuring_deinit(struct measuring *w);
 /* Into --output, and what was kept meanwhile goes. Takes over @document; NULL: no memory. */
 int measuring_write(struct measuring *w, json_t *document);
 
-/* The row of @n_sms SMs can't be true, for @why: says so, and drops what the next call then
- * measures anew. Return: CTL_EXIT_FAILED. */
-int measuring_doubt(struct measuring *w, unsigned n_sms, const char *why);
+/* The row of @n_sms SMs can't be true, for @why, and @power: for its power. Says so, and what may
+ * help; drops what the next call then measures anew. Return: CTL_EXIT_FAILED. */
+int measuring_doubt(struct measuring *w, unsigned n_sms, bool power, const char *why);
 
 /* The rows as a table, on stdout. */
 int measuring_print(const struct measuring *w);

@@ -122,12 +122,13 @@ static int profile_run(const struct ctl *ctl) {
 		unsigned margin = w.o.margin ? w.o.margin - 1 : MARGIN_PERCENT, doubt;
 		int e = rows_profile(&w.rows, w.o.task, w.o.idle_w, margin, &b);
 		char why[512];
+		bool power;
 
 		if (e < 0) {
 			ctl_error("no profile can be made: %s", strerror(-e));
 			r = CTL_EXIT_FAILED;
-		} else if ((doubt = rows_doubt(&w.rows, &b, why, sizeof(why))) > 0) {
-			r = measuring_doubt(&w, doubt, why);
+		} else if ((doubt = rows_doubt(&w.rows, &b, &power, why, sizeof(why))) > 0) {
+			r = measuring_doubt(&w, doubt, power, why);
 		}
 	}
 	if (r == CTL_EXIT_OK) {

@@ -144,11 +144,14 @@ static bool is_below_static(const struct rows *r, const struct row *row) {
 	return row->metered && row->watts + row->watts_off < r->static_w;
 }
 
-unsigned rows_doubt(const struct rows *r, const struct book *profile, char *why, size_t size) {
+unsigned rows_doubt(const struct rows *r, const struct book *profile, bool *ret_power, char *why,
+		    size_t size) {
+	*ret_power = false;
 	for (size_t i = 0; i < r->n; i++) {
 		const struct row *row = &r->list[i];
 
 		if (is_below_static(r, row)) {
+			*ret_power = true;
 			snprintf(why, size,
 				 "with jobs on %u SMs the GPU drew %.2f W, idle %.2f W: the energy "
 				 "of a job would be negative",

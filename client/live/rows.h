@@ -61,8 +61,9 @@ int rows_profile(const struct rows *r, const char *name, double idle_w, unsigned
 
 /* Whether the rows can't be true: power below static power by more than a meter errs, or what
  * book_doubt() says of @profile, made of them. Return: 0, or the SMs of the row that is in doubt,
- * with one line in @why. */
-unsigned rows_doubt(const struct rows *r, const struct book *profile, char *why, size_t size);
+ * with one line in @why. @ret_power: it is for its power. */
+unsigned rows_doubt(const struct rows *r, const struct book *profile, bool *ret_power, char *why,
+		    size_t size);
 
 /* Removes the row of so many SMs; or all rows if its power is below static power, which is measured
  * before the first row and may be what is wrong. */

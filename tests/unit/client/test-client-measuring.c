@@ -1,11 +1,14 @@
 /*
- * test-client-measuring.c: which numbers of SMs `sbeetctl profile run` measures if nobody says.
+ * test-client-measuring.c: which numbers of SMs `sbeetctl profile run` measures if nobody says,
+ * what of a job is what, and what helps where something measured can't be true.
  */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
@@ -74,10 +77,37 @@ static void a_job_is_copy_in_and_kernels_and_copy_out(void **state) {
 	}
 }
 
+/* What a user is told of a row in doubt. */
+static const char *advice(bool power, nsec_t power_time) {
+	static char text[512];
+	struct measuring w = {.o.power_time = power_time};
+	int real = dup(STDERR_FILENO);
+	FILE *file = tmpfile();
+
+	assert_non_null(file);
+	dup2(fileno(file), STDERR_FILENO);
+	assert_int_equal(measuring_doubt(&w, 8, power, "no"), CTL_EXIT_FAILED);
+	dup2(real, STDERR_FILENO);
+	close(real);
+	rewind(file);
+	assert_non_null(fgets(text, sizeof(text), file));
+	fclose(file);
+	return text;
+}
+
+static void a_doubt_names_the_option_that_helps(void **state) {
+	assert_non_null(strstr(advice(false, 100 * NSEC_PER_MSEC), "--warm-up"));
+	assert_null(strstr(advice(false, 100 * NSEC_PER_MSEC), "--power-time"));
+	assert_non_null(strstr(advice(true, 100 * NSEC_PER_MSEC), "--power-time of 2s"));
+	assert_null(strstr(advice(true, 2 * NSEC_PER_SEC), "--power-time"));
+	assert_null(strstr(advice(true, 2 * NSEC_PER_SEC), "--warm-up"));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(eighths_are_numbers_that_can_be_had),
 		cmocka_unit_test(a_job_is_copy_in_and_kernels_and_copy_out),
+		cmocka_unit_test(a_doubt_names_the_option_that_helps),
 	};
 
 	return cmocka_run_group_tests_name("client-measuring", tests, NULL, NULL);

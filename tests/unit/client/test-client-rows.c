@@ -34,12 +34,14 @@ static unsigned doubt(const struct row *list, size_t n, char *why, size_t size) 
 	struct rows rows = {.gpu = "gpu", .gpu_sms = 46, .metered = true, .static_w = 40};
 	struct book b;
 	unsigned bad;
+	bool power;
 
 	for (size_t i = 0; i < n; i++) {
 		assert_int_equal(rows_add(&rows, &list[i]), 0);
 	}
 	assert_int_equal(rows_profile(&rows, "p", 0, 0, &b), 0);
-	bad = rows_doubt(&rows, &b, why, size);
+	bad = rows_doubt(&rows, &b, &power, why, size);
+	assert_int_equal(power, bad > 0 && strstr(why, "energy"));
 	book_deinit(&b);
 	rows_deinit(&rows);
 	return bad;

@@ -48,15 +48,13 @@ void device_copy_engine_next(struct device *d, struct device_copy_engine *ce) {
 
 /* ---- streams ---- */
 
-/* Whether @op, of another stream, has to wait for something in @st by N1 or N2. Host functions that
- * come last there are no work of the stream: none but the record of an event waits for them. */
+/* Whether @op, of another stream, has to wait for something in @st by N1 or N2. As long as a host
+ * function is due there the stream counts as idle: none but the record of an event waits for that,
+ * or for what is behind it. */
 static bool op_waits_for(const struct device_op *op, const struct device_stream *st) {
-	for (const struct device_op *o = st->first; o && o->seq < op->seq; o = o->next) {
-		if (o->kind != DEVICE_HOST || op->kind == DEVICE_EVENT) {
-			return true;
-		}
-	}
-	return false;
+	const struct device_op *o = st->first;
+
+	return o && o->seq < op->seq && (o->kind != DEVICE_HOST || op->kind == DEVICE_EVENT);
 }
 
 /* N1 and N2, for every kind of operation. */

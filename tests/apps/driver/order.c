@@ -9,9 +9,9 @@
  * its stream's clock has that one. So each piece of memory has one promised history, which the CPU
  * does as well; whatever runs too early or too late leaves other numbers.
  *
- * The legacy stream's rules know of work on the GPU only: for a host function that comes last in a
- * stream nobody waits by them (cuLaunchHostFunc: the stream counts as idle meanwhile; an H200 does
- * not wait). So there is a second clock for each stream, of what they know.
+ * By the legacy stream's rules nobody waits for a host function, nor for what is behind one: until
+ * it has returned the stream counts as idle (cuLaunchHostFunc; an H200 does not wait). So there is
+ * a second clock for each stream, of what they know.
  */
 #include "driver.h"
 
@@ -31,15 +31,15 @@ enum { LEGACY, OWN, BLOCKING_A, BLOCKING_B, FREE_A, FREE_B, STREAMS };
 /* Streams of a frame: each that takes a destroyed one's place counts anew. */
 #define LIVES 64
 
-/* What has been done: so many operations of each stream. */
+/* What has been done: so many operations of each stream, the last host function among them. */
 struct clock {
-	unsigned n[LIVES];
+	unsigned n[LIVES], host[LIVES];
 };
 
 /* Of a stream, or of an event in it. */
 struct order {
 	struct clock all;
-	struct clock work; /* up to the last work on the GPU: what the legacy stream's rules know */
+	struct clock active; /* what the legacy stream's rules know of */
 };
 
 struct cell {
@@ -72,12 +72,13 @@ static bool is_blocking(unsigned s) {
 static void clock_join(struct clock *to, const struct clock *from) {
 	for (unsigned i = 0; i < LIVES; i++) {
 		to->n[i] = from->n[i] > to->n[i] ? from->n[i] : to->n[i];
+		to->host[i] = from->host[i] > to->host[i] ? from->host[i] : to->host[i];
 	}
 }
 
 static void order_join(struct order *to, const struct order *from) {
 	clock_join(&to->all, &from->all);
-	clock_join(&to->work, &from->work);
+	clock_join(&to->active, &from->active);
 }
 
 /* What is done before the next operation of @s begins. */
@@ -86,17 +87,27 @@ static struct clock clock_before(unsigned s) {
 
 	clock_join(&c, &my.known);
 	if (is_blocking(s)) {
-		clock_join(&c, &my.orders[LEGACY].work);
+		clock_join(&c, &my.orders[LEGACY].active);
 	}
 	for (unsigned t = 0; s == LEGACY && t < STREAMS; t++) {
 		if (is_blocking(t)) {
-			clock_join(&c, &my.orders[t].work);
+			clock_join(&c, &my.orders[t].active);
 		}
 	}
 	if (s == LEGACY) {
-		clock_join(&c, &my.gone.work);
+		clock_join(&c, &my.gone.active);
 	}
 	return c;
+}
+
+/* Whether a host function among these may not have returned yet. */
+static bool any_host(const struct clock *c) {
+	for (unsigned i = 0; i < LIVES; i++) {
+		if (c->host[i] > my.known.n[i]) {
+			return true;
+		}
+	}
+	return false;
 }
 
 /* An operation of @s that is no work on the GPU. */
@@ -110,7 +121,17 @@ static void operate_beside(unsigned s) {
 /* An operation of @s. */
 static void operate(unsigned s) {
 	operate_beside(s);
-	my.orders[s].work = my.orders[s].all;
+	if (!any_host(&my.orders[s].all)) {
+		my.orders[s].active = my.orders[s].all;
+	}
+}
+
+/* A host function in @s. */
+static void operate_host(unsigned s) {
+	unsigned life = my.life[s];
+
+	operate_beside(s);
+	my.orders[s].all.host[life] = my.orders[s].all.n[life];
 }
 
 static void touch(struct cell *cell, unsigned s) {
@@ -266,7 +287,7 @@ static void do_host(struct app_random *r, unsigned s) {
 	if (may_touch(&my.host, s)) {
 		CU(cuLaunchHostFunc(my.streams[s], host_step, (void *)(uintptr_t)c));
 		my.host.want[0] = my.host.want[0] * 5 + c;
-		operate_beside(s);
+		operate_host(s);
 		touch(&my.host, s);
 	}
 }
@@ -294,7 +315,7 @@ static void do_callback(struct app_random *r, unsigned s) {
 		*callback = (struct callback){my.streams[s], app_random_u32(r)};
 		my.host.want[0] = my.host.want[0] * 5 + callback->c;
 		CU(cuStreamAddCallback(my.streams[s], host_callback, callback, 0));
-		operate_beside(s);
+		operate_host(s);
 		touch(&my.host, s);
 	}
 }

@@ -4,8 +4,8 @@
  * whose streams know nothing of the legacy one, and makes up for that by events.
  *
  * A host function sleeps, then changes a word of pinned memory, which is copied to the GPU by
- * another stream; or a long memset on the GPU changes a word that is copied from there. Each way of
- * waiting ROUNDS times; the streams are idle before, or have had work just before ("busy").
+ * another stream; or a long memset on the GPU changes a word that is copied from there; or one is
+ * behind the other. Each way of waiting ROUNDS times.
  *
  * usage: legacy-order [ROUNDS [SLEEP_US]]     (200, 300)
  *	For each way: in how many rounds the copy came too early.
@@ -24,7 +24,7 @@
 
 enum stream { NONE, LEGACY, BLOCKING, OWN, FREE, GREEN, STREAMS };
 
-/* The host function or the memset is in `first`. An event is recorded in `record`, and `wait` waits
+/* What comes first is in `first`. An event is recorded in `record`, and `wait` waits
  * for it; NONE: there is none. Then the copy. */
 static const struct way {
 	const char *name;
@@ -49,7 +49,7 @@ static const struct way {
 
 static CUstream streams[STREAMS];
 static CUevent event;
-static CUdeviceptr word, scrap, large;
+static CUdeviceptr word, large;
 static unsigned *value; /* pinned */
 static unsigned sleep_us = 300;
 
@@ -75,25 +75,29 @@ static void make_green(CUdevice device) {
 	CHECK(cuGreenCtxStreamCreate(&streams[GREEN], green, CU_STREAM_NON_BLOCKING, 0));
 }
 
+/* What comes first. What is copied then is what the last of them leaves, or the memset of both. */
+enum work { HOST, MEMSET, MEMSET_HOST, HOST_MEMSET, WORKS };
+
 /* Return: whether the copy came too early. */
-static bool run(const struct way *way, unsigned round, bool on_host, bool busy) {
+static bool run(const struct way *way, unsigned round, enum work work) {
 	unsigned got = 0;
 
 	CHECK(cuCtxSynchronize());
-	for (enum stream s = LEGACY; busy && s < STREAMS; s++) {
-		CHECK(cuMemsetD32Async(scrap, round, 1, streams[s]));
+	*value = 0;
+	if (work == MEMSET || work == MEMSET_HOST) {
+		CHECK(cuMemsetD32Async(large, round, LARGE_WORDS, streams[way->first]));
 	}
-	if (on_host) {
-		*value = 0;
+	if (work != MEMSET) {
 		CHECK(cuLaunchHostFunc(streams[way->first], change, (void *)(uintptr_t)round));
-	} else {
+	}
+	if (work == HOST_MEMSET) {
 		CHECK(cuMemsetD32Async(large, round, LARGE_WORDS, streams[way->first]));
 	}
 	if (way->record != NONE) {
 		CHECK(cuEventRecord(event, streams[way->record]));
 		CHECK(cuStreamWaitEvent(streams[way->wait], event, 0));
 	}
-	if (on_host) {
+	if (work == HOST) {
 		CHECK(cuMemcpyHtoDAsync(word, value, sizeof(*value), streams[way->copy]));
 	} else {
 		CHECK(cuMemcpyDtoDAsync(word, large + LARGE_BYTES - sizeof(got), sizeof(got),
@@ -119,23 +123,22 @@ int main(int argc, char **argv) {
 	make_green(0);
 	CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
 	CHECK(cuMemAlloc(&word, sizeof(*value)));
-	CHECK(cuMemAlloc(&scrap, sizeof(*value)));
 	CHECK(cuMemAlloc(&large, LARGE_BYTES));
 	CHECK(cuMemsetD32(large, 0, LARGE_WORDS));
 	CHECK(cuMemHostAlloc((void **)&value, sizeof(*value), 0));
-	printf("%-40s %8s %8s %8s %8s of %u\n", "first in", "host", "busy", "memset", "busy",
-	       rounds);
+	printf("%-40s %12s %12s %12s %12s of %u\n", "first in", "host", "memset", "memset, host",
+	       "host, memset", rounds);
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		unsigned early[2][2] = {{0}};
+		printf("%-40s", ways[i].name);
+		for (enum work work = HOST; work < WORKS; work++) {
+			unsigned early = 0;
 
-		for (unsigned r = 1; r <= rounds; r++) {
-			for (unsigned how = 0; how < 4; how++) {
-				early[how / 2][how % 2] +=
-					run(&ways[i], 4 * r + how, how / 2 == 0, how % 2 == 1);
+			for (unsigned r = 0; r < rounds; r++) {
+				early += run(&ways[i], WORKS * r + work + 1, work);
 			}
+			printf(" %12u", early);
 		}
-		printf("%-40s %8u %8u %8u %8u\n", ways[i].name, early[0][0], early[0][1],
-		       early[1][0], early[1][1]);
+		printf("\n");
 	}
 	return 0;
 }

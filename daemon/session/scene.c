@@ -105,6 +105,7 @@ struct plan_task scene_task(const struct session *s, size_t gpu) {
 static struct scene_member member_of(const struct session *s, const struct plan_task *task) {
 	return (struct scene_member){
 		.id = s->id,
+		.deadline = task->model.deadline,
 		.tasks = s->seen.tasks,
 		.shapes = s->seen.shapes,
 		.known = task->known,

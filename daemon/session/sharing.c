@@ -3,6 +3,8 @@
  */
 #include "daemon/session/sharing.h"
 
+#include <string.h>
+
 #include "daemon/session/session.h"
 
 void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn fn,
@@ -37,25 +39,74 @@ static void wait(struct sharing *s) {
 	event_add(&s->timer, &tv);
 }
 
-void sharing_start(struct sharing *s, struct session *const *sessions, unsigned n,
-		   const struct plan_gpu *gpu) {
-	share_start(&s->share, n, gpu);
-	for (unsigned i = 0; i < n; i++) {
-		s->before[i] = seen_of(sessions[i]);
+/* Whose number @member had when the GPU was last shared; negative: it was not there, or had another
+ * task. */
+static int number_before(const struct sharing *s, const struct scene_member *member) {
+	for (unsigned i = 0; i < s->share.n; i++) {
+		if (s->members[i].id == member->id && s->members[i].tasks == member->tasks) {
+			return (int)i;
+		}
 	}
-	s->pause = share_pause(0, true);
-	s->looked = 0;
-	wait(s);
+	return -1;
 }
 
-void sharing_continue(struct sharing *s) {
+/* Return: whether what is known goes on to count. @from: as share_move() takes it. */
+static bool find_numbers(const struct sharing *s, const struct scene *scene,
+			 int from[static MODEL_TASKS_MAX]) {
+	unsigned n_urgent = 0, n_same = 0;
+
+	for (unsigned i = 0; i < s->share.n; i++) {
+		n_urgent += s->members[i].deadline > 0;
+	}
+	for (unsigned i = 0; i < scene->n; i++) {
+		from[i] = number_before(s, &scene->members[i]);
+		if (scene->members[i].deadline) {
+			if (from[i] < 0) {
+				return false;
+			}
+			n_same++;
+		}
+	}
+	return n_same == n_urgent && s->cut.sms == scene->cut.sms &&
+	       s->cut.group == scene->cut.group && s->cut.gates == scene->cut.gates &&
+	       s->cut.guards == scene->cut.guards;
+}
+
+/* Those of the last look, of programs that it has seen. */
+static void find_counters(struct sharing *s, const struct scene *scene, const int *from) {
+	struct share_seen before[MODEL_TASKS_MAX];
+
+	memcpy(before, s->before, sizeof(before));
+	for (unsigned i = 0; i < scene->n; i++) {
+		s->before[i] =
+			s->on && from[i] >= 0 ? before[from[i]] : seen_of(scene->sessions[i]);
+	}
+}
+
+void sharing_start(struct sharing *s, const struct scene *scene) {
+	int from[MODEL_TASKS_MAX] = {0};
+
+	if (s->share.n > 0 && find_numbers(s, scene, from)) {
+		share_move(&s->share, from, scene->n);
+	} else {
+		share_start(&s->share, scene->n, &scene->cut);
+		s->on = false;
+	}
+	find_counters(s, scene, from);
+	memcpy(s->members, scene->members, scene->n * sizeof(*scene->members));
+	s->cut = scene->cut;
+	if (!s->on) {
+		s->on = true;
+		s->pause = share_pause(0, true);
+		s->looked = 0;
+	}
 	if (!event_pending(&s->timer, EV_TIMEOUT, NULL)) {
 		wait(s);
 	}
 }
 
 void sharing_stop(struct sharing *s) {
-	s->share.n = 0;
+	s->on = false;
 	event_del(&s->timer);
 }
 

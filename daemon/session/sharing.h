@@ -10,13 +10,17 @@
 #include <event2/event_struct.h>
 
 #include "daemon/core/steer/share.h"
+#include "daemon/session/scene.h"
 
 struct event_base;
 struct session;
 
 struct sharing {
-	struct share share; /* share.n == 0: nothing is shared */
-	struct event timer; /* pending while something is */
+	bool on;	    /* the GPU is shared; else what is known waits until it is */
+	struct share share; /* of `members` on `cut`; share.n == 0: nothing is known */
+	struct scene_member members[MODEL_TASKS_MAX];
+	struct plan_gpu cut;
+	struct event timer; /* pending while it is on */
 	nsec_t pause;	    /* until it comes; the longer the less there is to see */
 	nsec_t looked;	    /* when sharing_look() was last called, 0: it was not */
 	struct share_seen before[MODEL_TASKS_MAX]; /* the sessions' counters at the last look */
@@ -25,12 +29,9 @@ struct sharing {
 /* @fn is called when sharing_look() should be. */
 void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn fn, void *userdata);
 
-/* Begins anew for these @n programs on @gpu, see share_start(). */
-void sharing_start(struct sharing *s, struct session *const *sessions, unsigned n,
-		   const struct plan_gpu *gpu);
-
-/* The programs are the same, whatever else is not. */
-void sharing_continue(struct sharing *s);
+/* The programs of @scene share the GPU, see share_start(). What is known of them stays if those
+ * with a deadline, and their tasks, are the same as when it was last shared. */
+void sharing_start(struct sharing *s, const struct scene *scene);
 
 /* Also if it never began. */
 void sharing_stop(struct sharing *s);

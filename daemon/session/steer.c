@@ -304,14 +304,12 @@ static bool can_plan(const struct steer *steer, const struct scene *scene) {
 	       plan_can_predict(scene->tasks, scene->n) && !is_better_measured(scene);
 }
 
-/* No plan will come. What more is known of the same tasks by now changes nothing for that. */
-static void share(struct steer_gpu *g, const struct scene *scene, enum change change) {
-	if (!can_share(scene)) {
-		sharing_stop(&g->sharing);
-	} else if (change == CHANGE_TASKS || g->sharing.share.n != scene->n) {
-		sharing_start(&g->sharing, scene->sessions, scene->n, &scene->cut);
+/* No plan will come. */
+static void share(struct steer_gpu *g, const struct scene *scene) {
+	if (can_share(scene)) {
+		sharing_start(&g->sharing, scene);
 	} else {
-		sharing_continue(&g->sharing);
+		sharing_stop(&g->sharing);
 	}
 }
 
@@ -362,7 +360,7 @@ static bool take_change(struct steer *steer, struct scene *scene, enum change ch
 		tune_start(&g->tune, scene->n, steer->window);
 		g->plans = 0;
 		planner_cancel(steer->planner, scene->gpu);
-		share(g, scene, change);
+		share(g, scene);
 		return false;
 	}
 	sharing_stop(&g->sharing);
@@ -393,7 +391,8 @@ static const char *rule_reason(const struct scene *scene, const struct terms *te
 
 /* @terms: room for them. */
 static void write_rule(struct steer *steer, const struct scene *scene, struct terms *terms) {
-	const struct share *share = &steer->gpus[scene->gpu].sharing.share;
+	const struct sharing *sharing = &steer->gpus[scene->gpu].sharing;
+	const struct share *share = sharing->on ? &sharing->share : NULL;
 	nsec_t deadlines[MODEL_TASKS_MAX];
 
 	for (unsigned i = 0; i < scene->n; i++) {
@@ -403,11 +402,11 @@ static void write_rule(struct steer *steer, const struct scene *scene, struct te
 	if (scene->n > 0 && scene->cut.group > 0) {
 		plan_rule(&scene->cut, scene->tasks, scene->n, terms);
 	}
-	if (share->n > 0) {
+	if (share) {
 		share_apply(share, deadlines, scene->cut.group, terms);
 	}
 	for (unsigned i = 0; i < scene->n; i++) {
-		const char *reason = share->n > 0 ? share_reason(share, deadlines[i], i) : NULL;
+		const char *reason = share ? share_reason(share, deadlines[i], i) : NULL;
 
 		write_terms(steer, scene, scene->sessions[i], &terms[i],
 			    reason ? reason : rule_reason(scene, terms, i));

@@ -196,6 +196,58 @@ static void cold_jobs_say_nothing(void **state) {
 	steered_close(&products.s);
 }
 
+static bool yields(const struct program *p) {
+	const struct terms t = steered_terms(&p->s, 0);
+
+	return t.steered && t.yields && t.n == 0;
+}
+
+static bool is_awaited(const struct program *p) {
+	const struct terms t = steered_terms(&p->s, 0);
+
+	return t.steered && t.awaited && t.n == 0;
+}
+
+static void leave(struct program *p) {
+	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;
+	m.goodbye = &goodbye;
+	shim_send(p->s.fd, &m);
+	harness_settle();
+	steered_close(&p->s);
+}
+
+/* What was found out holds for others without a deadline as well, from their first job on. */
+static void others_come_and_go(void **state) {
+	struct program camera = open_program("camera", 10 * MS, &short_work);
+	struct program products = open_program("products", 0, &long_work), tool, door;
+	struct terms first;
+
+	(void)state;
+	run_until(&camera, MS / 10, all_first, &products, MS, all);
+	assert_true(is_awaited(&camera) && yields(&products));
+	first = steered_terms(&camera.s, 0);
+	tool = open_program("tool", 0, &long_work);
+	assert_true(yields(&tool));
+	leave(&products);
+	assert_true(is_awaited(&camera) && yields(&tool));
+	assert_int_equal(steered_terms(&camera.s, 0).epoch, first.epoch);
+	/* Nobody is left to wait for it, until somebody comes. */
+	leave(&tool);
+	assert_false(is_awaited(&camera));
+	tool = open_program("tool", 0, &long_work);
+	assert_true(is_awaited(&camera) && yields(&tool));
+	/* Of another deadline nothing is known. */
+	door = open_program("door", 20 * MS, &short_work);
+	assert_false(is_awaited(&camera) || is_awaited(&door));
+	assert_true(says(&tool, upper_half[0], upper_half[1], 0));
+	steered_close(&camera.s);
+	steered_close(&tool.s);
+	steered_close(&door.s);
+}
+
 /* Each test has its configuration of sbeetd. */
 static char nobody_yields[] = "[policy steer]\nyield = off\n", as_it_comes[] = "";
 
@@ -208,6 +260,7 @@ int main(void) {
 		WITH(nobody_yields, deadlines_come_first),
 		WITH(as_it_comes, others_yield),
 		WITH(as_it_comes, cold_jobs_say_nothing),
+		WITH(as_it_comes, others_come_and_go),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -439,6 +439,87 @@ static void others_yield_again_after_a_crowd(void **state) {
 	assert_true(w.share.place.yield);
 }
 
+/* Who comes while others yield yields too, and what was found out stays. */
+static void who_comes_yields_as_others_do(void **state) {
+	static const int without_short[] = {URGENT, LONG}, with_another[] = {-1, 0, 1};
+	struct terms terms[_WHO_N] = {{.steered = true}, {.steered = true}, {.steered = true}};
+	const nsec_t deadlines[_WHO_N] = {0, 6 * MS};
+	struct world w = begin(10 * MS, 6 * MS, true);
+
+	(void)state;
+	run(&w, 40);
+	assert_true(w.share.place.yield);
+	share_move(&w.share, without_short, 2);
+	assert_true(w.share.place.free[1]);
+	assert_false(w.share.place.free[2]);
+	share_move(&w.share, with_another, 3);
+	share_apply(&w.share, deadlines, 8, terms);
+	for (unsigned i = 0; i < _WHO_N; i++) {
+		assert_int_equal(terms[i].n, 0);
+		assert_int_equal(terms[i].awaited, deadlines[i] > 0);
+		assert_int_equal(terms[i].yields, deadlines[i] == 0);
+	}
+}
+
+/* Beside a part that deadlines need, who comes has what others have; nobody knows of its kernels
+ * whether they are short. */
+static void who_comes_gets_what_deadlines_leave(void **state) {
+	static const int with_first[] = {-1, URGENT, SHORT, LONG};
+	struct terms terms[_WHO_N + 1] = {{.steered = true}};
+	const nsec_t deadlines[_WHO_N + 1] = {0, 6 * MS};
+	struct world w = world(10 * MS, 6 * MS);
+
+	(void)state;
+	w.short_delay = MS / 10;
+	run(&w, 200);
+	assert_true(w.share.place.confined && w.share.place.free[SHORT]);
+	assert_int_equal(w.share.place.lower, 3);
+	share_move(&w.share, with_first, _WHO_N + 1);
+	share_apply(&w.share, deadlines, 8, terms);
+	assert_int_equal(terms[0].first, 3);
+	assert_int_equal(terms[0].n, 12);
+	assert_int_equal(terms[1 + URGENT].n, 3);
+	assert_int_equal(terms[1 + SHORT].n, 0);
+	assert_int_equal(terms[1 + LONG].first, 3);
+}
+
+/* However often others come and go, jobs are counted: a window is longer than that takes. */
+static void coming_and_going_stops_nothing(void **state) {
+	static const int without_long[] = {URGENT, SHORT}, with_long[] = {0, 1, -1};
+	struct world w = begin(10 * MS, 6 * MS, true);
+
+	(void)state;
+	for (unsigned i = 0; i < 40; i++) {
+		look(&w);
+		share_move(&w.share, without_long, 2);
+		share_move(&w.share, with_long, 3);
+	}
+	assert_true(w.share.place.yield);
+	/* Nor does a late job go unseen. */
+	w.host = 6 * MS;
+	run(&w, 1);
+	assert_false(w.share.place.yield);
+}
+
+/* A program that is gone may have been why something failed. */
+static void failures_beside_others_are_forgotten(void **state) {
+	static const int same[] = {URGENT, SHORT, LONG};
+	struct world w = begin(10 * MS, 6 * MS, true);
+
+	(void)state;
+	w.rest_delay = 6 * MS;
+	run(&w, 2000);
+	w.rest_delay = 0;
+	w.n_yields = 0;
+	run(&w, 2000);
+	assert_int_equal(w.n_yields, 0);
+	share_move(&w.share, same, _WHO_N);
+	run(&w, 199);
+	assert_int_equal(w.n_yields, 0);
+	run(&w, 40);
+	assert_true(w.share.place.yield);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(short_kernels_run_everywhere),
@@ -462,6 +543,10 @@ int main(void) {
 		cmocka_unit_test(nobody_yields_to_idle_programs_if_that_is_too_slow),
 		cmocka_unit_test(nobody_yields_now_and_then),
 		cmocka_unit_test(others_yield_again_after_a_crowd),
+		cmocka_unit_test(who_comes_yields_as_others_do),
+		cmocka_unit_test(who_comes_gets_what_deadlines_leave),
+		cmocka_unit_test(coming_and_going_stops_nothing),
+		cmocka_unit_test(failures_beside_others_are_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,6 +44,9 @@
 #define BACKOFF_MIN 16
 #define BACKOFF_MAX 4096
 
+/* If nobody has come or gone for so long, failures of before don't count any more. */
+#define SAME_MIN (10 * NSEC_PER_SEC)
+
 void share_start(struct share *s, unsigned n, const struct plan_gpu *gpu) {
 	unsigned n_groups = terms_groups(gpu->sms, gpu->group);
 
@@ -56,6 +59,29 @@ void share_start(struct share *s, unsigned n, const struct plan_gpu *gpu) {
 		.place = {.lower = n_groups / 2},
 		.backoff = BACKOFF_MIN,
 	};
+}
+
+void share_move(struct share *s, const int *from, unsigned n) {
+	const struct share was = *s;
+
+	assert(n <= MODEL_TASKS_MAX);
+	s->n = n;
+	s->moved = true;
+	s->same = 0;
+	memset(s->place.free, 0, sizeof(s->place.free));
+	memset(s->before.free, 0, sizeof(s->before.free));
+	memset(s->sum, 0, sizeof(s->sum));
+	memset(s->other_mean, 0, sizeof(s->other_mean));
+	for (unsigned i = 0; i < n; i++) {
+		int k = from[i];
+
+		s->place.free[i] = k < 0 ? was.place.yield : was.place.free[k];
+		s->before.free[i] = k < 0 ? was.before.yield : was.before.free[k];
+		if (k >= 0) {
+			s->sum[i] = was.sum[k];
+			s->other_mean[i] = was.other_mean[k];
+		}
+	}
 }
 
 /* ---- what was seen ---- */
@@ -104,6 +130,16 @@ static void see_idle(struct share *s, const struct share_seen *seen, nsec_t elap
 		if (seen[i].deadline && (seen[i].busy || seen[i].jobs || seen[i].unreported)) {
 			s->idle = 0;
 		}
+	}
+}
+
+static void see_same(struct share *s, nsec_t elapsed) {
+	s->same += elapsed;
+	if (s->moved && s->same >= SAME_MIN) {
+		s->moved = false;
+		s->rest = 0;
+		s->backoff = BACKOFF_MIN;
+		s->yield_failed = (struct share_count){0};
 	}
 }
 
@@ -399,6 +435,7 @@ bool share_look(struct share *s, const struct share_seen *seen, nsec_t elapsed) 
 		return false;
 	}
 	see_idle(s, seen, elapsed);
+	see_same(s, elapsed);
 	if (!s->counts) {
 		return first_look(s, seen);
 	}

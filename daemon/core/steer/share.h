@@ -21,6 +21,11 @@
  * While no job with a deadline comes for a second, the others use all SMs and yield. So the next
  * one waits for what has begun, and no longer.
  *
+ * Programs without a deadline may come and go meanwhile. What is known of the others stays, and who
+ * comes gets what the place gives to somebody of whom nothing is known. What has failed beside
+ * programs that are gone says little, though: it is forgotten once nobody has come or gone for a
+ * while.
+ *
  * Pure: no clock, no I/O, no allocation.
  */
 #pragma once
@@ -76,10 +81,17 @@ struct share {
 
 	unsigned rest;	  /* windows in which nothing is tried */
 	unsigned backoff; /* so many after the next failure */
+
+	bool moved;  /* by share_move(), and failures of before still count */
+	nsec_t same; /* nobody has come or gone for so long since */
 };
 
 /* Begins with the rule, for @n programs on @gpu, which has at least two groups of SMs. */
 void share_start(struct share *s, unsigned n, const struct plan_gpu *gpu);
+
+/* The @n programs are others now: the program @i was number @from[i] before, or none of them if
+ * that is negative. Only programs without a deadline have come or gone. */
+void share_move(struct share *s, const int *from, unsigned n);
 
 /* What the programs did since the last call, which is @elapsed ago, some dozens of milliseconds.
  * Return: whether another place holds from now on: share_apply() says what that means. */

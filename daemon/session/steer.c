@@ -699,22 +699,6 @@ void steer_look(struct steer *steer) {
 	preempting_hand_over(&steer->preempting);
 }
 
-static const char *verdict_name(enum tune_action action) {
-	switch (action) {
-	case TUNE_WAIT:
-		return "wait";
-	case TUNE_TRY:
-		return "try";
-	case TUNE_PLAN:
-		return "plan";
-	case TUNE_BACK:
-		return "back";
-	case TUNE_KEEP:
-		return "keep";
-	}
-	return NULL;
-}
-
 bool steer_explain(const struct steer *steer, const struct session *s, size_t gpu,
 		   struct steer_told *ret) {
 	const struct steer_gpu *g = &steer->gpus[gpu];
@@ -723,7 +707,7 @@ bool steer_explain(const struct steer *steer, const struct session *s, size_t gp
 		if (g->members[i].id == s->id && s->terms.now[gpu].steered) {
 			*ret = (struct steer_told){
 				.plans = g->plans,
-				.verdict = g->judged ? verdict_name(g->action) : NULL,
+				.verdict = g->judged ? tune_action_name(g->action) : NULL,
 				.slow = g->tune.slow[i],
 				.since = g->since,
 				.predicted = tune_way(&g->tune)->predicted[i],

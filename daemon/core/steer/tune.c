@@ -96,6 +96,22 @@ void tune_apply(const struct tune *t, struct plan_task *tasks, unsigned sms,
 	}
 }
 
+const char *tune_action_name(enum tune_action action) {
+	switch (action) {
+	case TUNE_WAIT:
+		return "wait";
+	case TUNE_TRY:
+		return "try";
+	case TUNE_BACK:
+		return "back";
+	case TUNE_PLAN:
+		return "plan";
+	case TUNE_KEEP:
+		return "keep";
+	}
+	return NULL;
+}
+
 static double ratio(uint64_t part, uint64_t whole) {
 	return whole ? (double)part / (double)whole : 0;
 }

@@ -103,6 +103,9 @@ enum tune_action {
 	TUNE_KEEP, /* the terms stay, and are watched; look again */
 };
 
+/* "wait", "try", "back", "plan", "keep". */
+const char *tune_action_name(enum tune_action action);
+
 /* What @seen has beyond @before, which was seen earlier of the same task. */
 struct tune_seen tune_seen_since(const struct tune_seen *seen, const struct tune_seen *before);
 

@@ -678,6 +678,62 @@ static void a_plan_for_tiny_jobs_ends(void **state) {
 	assert_true(plan.is_predicted);
 }
 
+/* One without a deadline has left, another one has come. */
+static void a_plan_goes_on_beside_others(void **state) {
+	const int from[] = {-1, 1, 2};
+	const struct plan_task tasks[] = {
+		{.known = false}, task(5 * MS, 5 * MS, 4, MS, MS), task(9 * MS, 9 * MS, 4, MS, MS)};
+	struct plan plan = {
+		.terms = {{.steered = true, .level = 3},
+			  {.steered = true, .n = 5, .group = GROUP, .level = 2},
+			  {.steered = true, .first = 5, .n = 10, .group = GROUP}},
+		.predicted = {{.released = 1}, {.released = 2}, {.released = 3}},
+		.alone = {1, 2, 3},
+		.hopeless = {true, false, true},
+		.tail = {1, 2, 3},
+		.n_others = 1,
+	};
+	const struct plan before = plan;
+
+	(void)state;
+	/* All may use all there, and the first one waits. */
+	plan.others[0].terms[0] = (struct terms){.steered = true, .yields = true};
+	plan.others[0].terms[1] = (struct terms){
+		.steered = true, .awaited = true, .guarded = true, .copies = TERMS_COPIES_FIRST};
+	plan.others[0].terms[2] = (struct terms){.steered = true};
+	plan_move(&h200, tasks, from, 3, &plan);
+	for (unsigned i = 1; i < 3; i++) {
+		assert_true(terms_equal(&plan.terms[i], &before.terms[i]));
+		assert_int_equal(plan.predicted[i].released, i + 1);
+		assert_int_equal(plan.tail[i], i + 1);
+		assert_true(plan.alone[i] == i + 1);
+	}
+	assert_true(plan.hopeless[2] && !plan.hopeless[0]);
+	assert_int_equal(plan.predicted[0].released + plan.tail[0], 0);
+	assert_true(terms_equal(&plan.terms[0], &before.terms[2])); /* above the cut */
+	assert_true(terms_equal(&plan.others[0].terms[0],
+				&(struct terms){.steered = true,
+						.first = 7,
+						.n = 8,
+						.group = GROUP,
+						.yields = true,
+						.copies = TERMS_COPIES_HELD}));
+}
+
+/* Where only those above the cut have a deadline to keep. */
+static void who_comes_is_kept_from_deadlines(void **state) {
+	const int from[] = {1, -1};
+	const struct plan_task tasks[] = {task(5 * MS, 5 * MS, 4, MS, MS), {.known = false}};
+	struct plan_way way = {.terms = {{.steered = true, .n = 5, .group = GROUP},
+					 {.steered = true, .first = 5, .n = 10, .group = GROUP}}};
+	const struct plan_way before = way;
+
+	(void)state;
+	plan_way_move(&h200, tasks, from, 2, &way);
+	assert_true(terms_equal(&way.terms[0], &before.terms[1]));
+	assert_true(terms_equal(&way.terms[1], &before.terms[0]));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_task_has_all),
@@ -710,6 +766,8 @@ int main(void) {
 		cmocka_unit_test(a_run_ends_when_enough_are_late),
 		cmocka_unit_test(kernels_slow_each_other_while_both_run),
 		cmocka_unit_test(who_always_has_work_never_sleeps),
+		cmocka_unit_test(a_plan_goes_on_beside_others),
+		cmocka_unit_test(who_comes_is_kept_from_deadlines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

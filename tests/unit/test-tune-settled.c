@@ -228,6 +228,29 @@ static void other_knowledge_begins_anew(void **state) {
 	assert_int_equal(level(&w), 0);
 }
 
+/* What is known of a task goes with it. */
+static void tasks_that_stay_keep_what_is_known(void **state) {
+	const struct plan_task tasks[] = {{.known = false}, task(5 * MS, 5 * MS, 4, MS, MS)};
+	struct world w = fake_world((const unsigned[LEVELS]){0, 0, 0, 0, 0});
+	const int from[] = {-1, 0};
+	struct terms before;
+
+	(void)state;
+	look_until_kept(&w);
+	before = tune_way(&w.tune)->terms[0];
+	w.tune.slow[0] = 1.5;
+	w.tune.alone[0] = 0.5;
+	w.tune.lost[0] = true;
+	tune_move(&w.tune, &h200, tasks, from, 2);
+	assert_int_equal(w.tune.n, 2);
+	assert_int_equal(w.tune.n_ways, 1);
+	assert_true(w.tune.slow[0] == 1 && w.tune.slow[1] == 1.5);
+	assert_true(w.tune.alone[0] == 0 && w.tune.alone[1] == 0.5);
+	assert_true(!w.tune.lost[0] && w.tune.lost[1]);
+	assert_true(terms_equal(&tune_way(&w.tune)->terms[1], &before));
+	assert_true(tune_way(&w.tune)->terms[0].n > 0);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stationary_load_settles),
@@ -239,6 +262,7 @@ int main(void) {
 		cmocka_unit_test(few_jobs_say_nothing),
 		cmocka_unit_test(a_hole_corrects_nothing),
 		cmocka_unit_test(other_knowledge_begins_anew),
+		cmocka_unit_test(tasks_that_stay_keep_what_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -221,6 +221,80 @@ void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	ret->n_tried = s.n_tried;
 }
 
+/* ---- tasks that come and go ---- */
+
+/* For a task that @terms were not planned for: above the cut, or below it if tasks with a deadline
+ * are kept above it and nowhere else. */
+static struct terms join(const struct plan_gpu *gpu, const struct plan_task *tasks, const int *from,
+			 unsigned n, const struct terms *terms) {
+	unsigned n_groups = terms_groups(gpu->sms, gpu->group), lower = n_groups / 2;
+	struct terms t = {.steered = true};
+	bool below = false, above = false;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (from[i] >= 0 && terms[i].n > 0) {
+			lower = terms[i].first == 0 ? terms[i].n : terms[i].first;
+			below |= tasks[i].model.deadline && terms[i].first == 0;
+			above |= tasks[i].model.deadline && terms[i].first > 0;
+		}
+		if (from[i] >= 0) {
+			t.yields |= terms[i].awaited;
+			t.copies = terms[i].copies != TERMS_COPIES_WHOLE ? TERMS_COPIES_HELD
+									 : t.copies;
+		}
+	}
+	if (lower > 0) {
+		t.first = above && !below ? 0 : lower;
+		t.n = t.first == 0 ? lower : n_groups - lower;
+		t.group = gpu->group;
+	}
+	return t;
+}
+
+static void move(const struct plan_gpu *gpu, const struct plan_task *tasks, const int *from,
+		 unsigned n, struct terms *terms, struct model_result *predicted, nsec_t *tail) {
+	struct model_result predicted_before[MODEL_TASKS_MAX];
+	struct terms terms_before[MODEL_TASKS_MAX], joined;
+	nsec_t tail_before[MODEL_TASKS_MAX];
+
+	memcpy(terms_before, terms, sizeof(terms_before));
+	memcpy(predicted_before, predicted, sizeof(predicted_before));
+	memcpy(tail_before, tail, sizeof(tail_before));
+	for (unsigned i = 0; i < n; i++) {
+		bool stays = from[i] >= 0;
+
+		terms[i] = stays ? terms_before[from[i]] : (struct terms){.steered = true};
+		predicted[i] = stays ? predicted_before[from[i]] : (struct model_result){0};
+		tail[i] = stays ? tail_before[from[i]] : 0;
+	}
+	joined = join(gpu, tasks, from, n, terms);
+	for (unsigned i = 0; i < n; i++) {
+		terms[i] = from[i] < 0 ? joined : terms[i];
+	}
+}
+
+void plan_way_move(const struct plan_gpu *gpu, const struct plan_task *tasks, const int *from,
+		   unsigned n, struct plan_way *way) {
+	move(gpu, tasks, from, n, way->terms, way->predicted, way->tail);
+}
+
+void plan_move(const struct plan_gpu *gpu, const struct plan_task *tasks, const int *from,
+	       unsigned n, struct plan *plan) {
+	double alone[MODEL_TASKS_MAX];
+	bool hopeless[MODEL_TASKS_MAX];
+
+	memcpy(alone, plan->alone, sizeof(alone));
+	memcpy(hopeless, plan->hopeless, sizeof(hopeless));
+	for (unsigned i = 0; i < n; i++) {
+		plan->alone[i] = from[i] >= 0 ? alone[from[i]] : 0;
+		plan->hopeless[i] = from[i] >= 0 && hopeless[from[i]];
+	}
+	move(gpu, tasks, from, n, plan->terms, plan->predicted, plan->tail);
+	for (unsigned i = 0; i < plan->n_others; i++) {
+		plan_way_move(gpu, tasks, from, n, &plan->others[i]);
+	}
+}
+
 bool plan_is_better(enum plan_effort effort, double badness, enum plan_effort other_effort,
 		    double other_badness) {
 	bool quick = effort == PLAN_QUICK, other_quick = other_effort == PLAN_QUICK;

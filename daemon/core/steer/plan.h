@@ -78,6 +78,17 @@ bool plan_can_predict(const struct plan_task *tasks, unsigned n);
 void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
 	       enum plan_effort effort, unsigned seed, const _Atomic bool *stop, struct plan *ret);
 
+/* The @n tasks of @way are others now: @tasks, of which the task @i was number @from[i] before, or
+ * none of them if that is negative. Only tasks without a deadline have come or gone. Who has come
+ * gets a part beside those that had a plan, in which they are disturbed least: it has the lowest
+ * level, and yields if anybody is awaited. Nothing is predicted of it. */
+void plan_way_move(const struct plan_gpu *gpu, const struct plan_task *tasks, const int *from,
+		   unsigned n, struct plan_way *way);
+
+/* The same for all ways of @plan. */
+void plan_move(const struct plan_gpu *gpu, const struct plan_task *tasks, const int *from,
+	       unsigned n, struct plan *plan);
+
 /* Whether a plan of @effort and @badness is better than another one for the same question, of
  * @other_effort and @other_badness. What a quick search looked at is not what the others did; and
  * where no job is late, more effort leaves more room. */

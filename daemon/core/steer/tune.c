@@ -341,6 +341,25 @@ void tune_again(struct tune *t) {
 	hold(t, 0, false);
 }
 
+void tune_move(struct tune *t, const struct plan_gpu *gpu, const struct plan_task *tasks,
+	       const int *from, unsigned n) {
+	struct tune was;
+
+	tune_again(t);
+	was = *t;
+	t->n = n;
+	plan_way_move(gpu, tasks, from, n, &t->ways[0].way);
+	for (unsigned i = 0; i < n; i++) {
+		int k = from[i];
+
+		t->slow[i] = k >= 0 ? was.slow[k] : 1;
+		t->ways[0].slow[i] = k >= 0 ? was.ways[0].slow[k] : 1;
+		t->alone[i] = k >= 0 ? was.alone[k] : 0;
+		t->lost[i] = k >= 0 && was.lost[k];
+		t->recent[i] = k >= 0 ? was.recent[k] : (struct tune_seen){0};
+	}
+}
+
 /* ---- what was seen ---- */
 
 struct tune_seen tune_seen_since(const struct tune_seen *seen, const struct tune_seen *before) {

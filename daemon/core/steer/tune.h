@@ -120,6 +120,10 @@ void tune_rule(struct tune *t, const struct terms *terms);
  * nothing of what it did. A plan with what is known now should follow. */
 void tune_again(struct tune *t);
 
+/* tune_again() for other tasks, as plan_way_move() takes them. There was a plan. */
+void tune_move(struct tune *t, const struct plan_gpu *gpu, const struct plan_task *tasks,
+	       const int *from, unsigned n);
+
 /* @plan was made for the tasks. @seen of each task, since the way that holds does, for @time.
  * Return: whether the terms have to be set to those of tune_way(). If so, or if it is the first
  * plan, tune_judge() looks at it. */

@@ -23,8 +23,9 @@
 struct event_base;
 struct planner;
 
-/* Called by the loop: @plan, valid during the call, answers what was asked last for @gpu. */
-typedef void (*planner_fn)(void *userdata, size_t gpu, const struct plan *plan);
+/* Called by the loop: @plan, which it may change, answers what was asked last for @gpu. Valid
+ * during the call. */
+typedef void (*planner_fn)(void *userdata, size_t gpu, struct plan *plan);
 
 /* @base outlives it. @threads: 1 to PLANNER_THREADS_MAX. Return: 0 or negative errno. */
 int planner_new(struct planner **ret, struct event_base *base, unsigned threads, planner_fn planned,

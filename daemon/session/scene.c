@@ -3,6 +3,8 @@
  */
 #include "daemon/session/scene.h"
 
+#include <string.h>
+
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
@@ -107,7 +109,7 @@ static struct scene_member member_of(const struct session *s, const struct plan_
 		.id = s->id,
 		.deadline = task->model.deadline,
 		.tasks = s->seen.tasks,
-		.shapes = s->seen.shapes,
+		.shapes = task->known ? s->seen.shapes : 0,
 		.known = task->known,
 		.copies_nothing = !task->known && task->copies_nothing,
 	};
@@ -156,4 +158,36 @@ void scene_look(const struct sessions *all, size_t gpu, struct scene *ret) {
 			ret->n++;
 		}
 	}
+}
+
+void scene_remember(const struct scene *scene, struct scene_past *ret) {
+	memcpy(ret->members, scene->members, scene->n * sizeof(*scene->members));
+	ret->n = scene->n;
+	ret->cut = scene->cut;
+}
+
+static int number_in(const struct scene_past *past, const struct scene_member *member) {
+	for (unsigned i = 0; i < past->n; i++) {
+		if (past->members[i].id == member->id && past->members[i].tasks == member->tasks) {
+			return (int)i;
+		}
+	}
+	return -1;
+}
+
+bool scene_follows(const struct scene *scene, const struct scene_past *past,
+		   int from[static MODEL_TASKS_MAX]) {
+	unsigned n_before = 0, n_stayed = 0, n_now = 0;
+
+	for (unsigned i = 0; i < past->n; i++) {
+		n_before += past->members[i].deadline > 0;
+	}
+	for (unsigned i = 0; i < scene->n; i++) {
+		from[i] = number_in(past, &scene->members[i]);
+		n_now += scene->members[i].deadline > 0;
+		n_stayed += scene->members[i].deadline > 0 && from[i] >= 0;
+	}
+	return n_stayed == n_before && n_stayed == n_now && past->cut.sms == scene->cut.sms &&
+	       past->cut.group == scene->cut.group && past->cut.gates == scene->cut.gates &&
+	       past->cut.guards == scene->cut.guards;
 }

@@ -19,7 +19,7 @@ struct scene_member {
 	uint64_t id;	     /* of the session */
 	nsec_t deadline;     /* of its task; 0: none */
 	unsigned tasks;	     /* of work_seen: the task is the same */
-	unsigned shapes;     /* likewise: what is known of its jobs is the same */
+	unsigned shapes;     /* likewise: what is known of its jobs is the same; 0: nothing */
 	bool known;	     /* its jobs can be predicted */
 	bool copies_nothing; /* they can't, but are known to copy nothing */
 };
@@ -39,8 +39,24 @@ struct scene {
 	uint64_t lowest; /* then: the lowest urgency of all programs */
 };
 
+/* Who was there, and how the GPU could be cut. */
+struct scene_past {
+	struct scene_member members[MODEL_TASKS_MAX];
+	unsigned n; /* 0: nobody, or nothing is remembered */
+	struct plan_gpu cut;
+};
+
 /* Who is there on @gpu now. Programs beyond the planner's number are left out. */
 void scene_look(const struct sessions *all, size_t gpu, struct scene *ret);
+
+/* For scene_follows(). */
+void scene_remember(const struct scene *scene, struct scene_past *ret);
+
+/* Whether only programs without a deadline have come, gone, or changed their tasks since @past.
+ * @from: the number that each program of @scene had then; negative: it has come since, or has
+ * another task. */
+bool scene_follows(const struct scene *scene, const struct scene_past *past,
+		   int from[static MODEL_TASKS_MAX]);
 
 bool scene_is_urgent(const struct session *s);
 

@@ -39,39 +39,6 @@ static void wait(struct sharing *s) {
 	event_add(&s->timer, &tv);
 }
 
-/* Whose number @member had when the GPU was last shared; negative: it was not there, or had another
- * task. */
-static int number_before(const struct sharing *s, const struct scene_member *member) {
-	for (unsigned i = 0; i < s->share.n; i++) {
-		if (s->members[i].id == member->id && s->members[i].tasks == member->tasks) {
-			return (int)i;
-		}
-	}
-	return -1;
-}
-
-/* Return: whether what is known goes on to count. @from: as share_move() takes it. */
-static bool find_numbers(const struct sharing *s, const struct scene *scene,
-			 int from[static MODEL_TASKS_MAX]) {
-	unsigned n_urgent = 0, n_same = 0;
-
-	for (unsigned i = 0; i < s->share.n; i++) {
-		n_urgent += s->members[i].deadline > 0;
-	}
-	for (unsigned i = 0; i < scene->n; i++) {
-		from[i] = number_before(s, &scene->members[i]);
-		if (scene->members[i].deadline) {
-			if (from[i] < 0) {
-				return false;
-			}
-			n_same++;
-		}
-	}
-	return n_same == n_urgent && s->cut.sms == scene->cut.sms &&
-	       s->cut.group == scene->cut.group && s->cut.gates == scene->cut.gates &&
-	       s->cut.guards == scene->cut.guards;
-}
-
 /* Those of the last look, of programs that it has seen. */
 static void find_counters(struct sharing *s, const struct scene *scene, const int *from) {
 	struct share_seen before[MODEL_TASKS_MAX];
@@ -86,15 +53,14 @@ static void find_counters(struct sharing *s, const struct scene *scene, const in
 void sharing_start(struct sharing *s, const struct scene *scene) {
 	int from[MODEL_TASKS_MAX] = {0};
 
-	if (s->share.n > 0 && find_numbers(s, scene, from)) {
+	if (s->past.n > 0 && scene_follows(scene, &s->past, from)) {
 		share_move(&s->share, from, scene->n);
 	} else {
 		share_start(&s->share, scene->n, &scene->cut);
 		s->on = false;
 	}
 	find_counters(s, scene, from);
-	memcpy(s->members, scene->members, scene->n * sizeof(*scene->members));
-	s->cut = scene->cut;
+	scene_remember(scene, &s->past);
 	if (!s->on) {
 		s->on = true;
 		s->pause = share_pause(0, true);

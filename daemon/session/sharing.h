@@ -17,9 +17,8 @@ struct session;
 
 struct sharing {
 	bool on;	    /* the GPU is shared; else what is known waits until it is */
-	struct share share; /* of `members` on `cut`; share.n == 0: nothing is known */
-	struct scene_member members[MODEL_TASKS_MAX];
-	struct plan_gpu cut;
+	struct share share; /* of those in `past` */
+	struct scene_past past;
 	struct event timer; /* pending while it is on */
 	nsec_t pause;	    /* until it comes; the longer the less there is to see */
 	nsec_t looked;	    /* when sharing_look() was last called, 0: it was not */

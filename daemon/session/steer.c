@@ -19,7 +19,7 @@
 #include "daemon/session/session-task.h"
 #include "daemon/session/session.h"
 
-static void on_planned(void *userdata, size_t gpu, const struct plan *plan);
+static void on_planned(void *userdata, size_t gpu, struct plan *plan);
 
 static void on_judge(int fd, short what, void *userdata);
 
@@ -194,31 +194,39 @@ static void steer_others(struct steer *steer, const struct scene *scene) {
 /* Since the terms were last computed. */
 enum change {
 	CHANGE_NONE,
-	CHANGE_KNOWN, /* more is known of the programs' jobs */
-	CHANGE_TASKS, /* other programs, or other tasks */
+	CHANGE_KNOWN,  /* more is known of the programs' jobs */
+	CHANGE_OTHERS, /* programs without a deadline have come or gone */
+	CHANGE_TASKS,  /* others have, or other tasks are there */
 };
 
-static enum change compare(const struct steer_gpu *g, const struct scene *scene) {
-	enum change change = CHANGE_NONE;
+/* @from: as scene_follows(), unless it is CHANGE_TASKS. */
+static enum change compare(const struct steer_gpu *g, const struct scene *scene,
+			   int from[static MODEL_TASKS_MAX]) {
+	enum change change = g->past.n == scene->n ? CHANGE_NONE : CHANGE_OTHERS;
 
-	if (g->n != scene->n || g->cut.group != scene->cut.group ||
-	    g->cut.gates != scene->cut.gates || g->cut.guards != scene->cut.guards) {
+	if (!scene_follows(scene, &g->past, from)) {
 		return CHANGE_TASKS;
 	}
 	for (unsigned i = 0; i < scene->n; i++) {
-		const struct scene_member *a = &g->members[i], *b = &scene->members[i];
+		const struct scene_member *a = &g->past.members[i], *b = &scene->members[i];
 
-		/* A new page says nothing yet. */
-		if (a->id != b->id || a->tasks != b->tasks ||
-		    !scene->sessions[i]->terms.now[scene->gpu].steered) {
-			return CHANGE_TASKS;
-		}
-		if (a->shapes != b->shapes || a->known != b->known ||
-		    a->copies_nothing != b->copies_nothing) {
+		if (from[i] != (int)i) {
+			change = CHANGE_OTHERS;
+		} else if (!scene->sessions[i]->terms.now[scene->gpu].steered) {
+			return CHANGE_TASKS; /* a new page says nothing yet */
+		} else if (change == CHANGE_NONE &&
+			   (a->shapes != b->shapes || a->known != b->known ||
+			    a->copies_nothing != b->copies_nothing)) {
 			change = CHANGE_KNOWN;
 		}
 	}
 	return change;
+}
+
+static bool is_same(const struct steer_gpu *g, const struct scene *scene) {
+	int from[MODEL_TASKS_MAX];
+
+	return compare(g, scene, from) == CHANGE_NONE;
 }
 
 static void log_question(const struct steer_gpu *g, const struct scene *scene) {
@@ -240,19 +248,36 @@ static void log_question(const struct steer_gpu *g, const struct scene *scene) {
 	}
 }
 
-/* Asks for a plan with what is known of the tasks by now. Return: whether one will come. */
+/* No answer will come. */
+static void forget_question(struct steer *steer, struct steer_gpu *g) {
+	planner_cancel(steer->planner, g->gpu);
+	g->question.n = 0;
+	g->awaits = g->outdated = false;
+}
+
+/* Asks for a plan with what is known of the tasks by now. If the last question has no answer yet,
+ * that is awaited first: else programs that come and go kept all plans from being made. Return:
+ * whether one will come. */
 static bool ask_planner(struct steer *steer, struct scene *scene) {
-	nsec_t(*slower)[PROTO_SMS_MAX + 1] = calloc(MODEL_TASKS_MAX, sizeof(*slower));
+	struct steer_gpu *g = &steer->gpus[scene->gpu];
+	nsec_t(*slower)[PROTO_SMS_MAX + 1];
 	int r = -ENOMEM;
 
-	log_question(&steer->gpus[scene->gpu], scene);
-	steer->gpus[scene->gpu].asked = steer->sessions->now();
+	if (g->awaits) {
+		g->outdated = true;
+		return true;
+	}
+	slower = calloc(MODEL_TASKS_MAX, sizeof(*slower));
+	log_question(g, scene);
+	scene_remember(scene, &g->question);
+	g->asked = steer->sessions->now();
 	if (slower) {
-		tune_apply(&steer->gpus[scene->gpu].tune, scene->tasks, scene->cut.sms, slower);
+		tune_apply(&g->tune, scene->tasks, scene->cut.sms, slower);
 		r = planner_ask(steer->planner, scene->gpu, &scene->cut, scene->tasks, scene->n);
 	}
 	free(slower);
-	return r == 0;
+	g->awaits = r == 0;
+	return g->awaits;
 }
 
 /* Before the terms: copies go by what must be done first, and others look ahead to the next job. */
@@ -333,33 +358,57 @@ static void count_from_now(struct steer_gpu *g, const struct scene *scene) {
 	}
 }
 
+/* A plan goes on for those whom it was made for. @from: as scene_follows(). */
+static void move_plan(struct steer *steer, const struct scene *scene, const int *from) {
+	struct steer_gpu *g = &steer->gpus[scene->gpu];
+	bool hopeless[MODEL_TASKS_MAX];
+
+	memcpy(hopeless, g->hopeless, sizeof(hopeless));
+	tune_move(&g->tune, &scene->cut, scene->tasks, from, scene->n);
+	count_from_now(g, scene);
+	for (unsigned i = 0; i < scene->n; i++) {
+		struct session *s = scene->sessions[i];
+
+		g->hopeless[i] = from[i] >= 0 && hopeless[from[i]];
+		write_terms(steer, scene, s, &tune_way(&g->tune)->terms[i],
+			    from[i] >= 0 ? s->terms.reason[scene->gpu]
+					 : "planned for others: it has what they leave, until the "
+					   "next plan");
+	}
+}
+
 /* From now on the terms are computed for what is there now. A plan that holds stays until the next
- * one is made, if the programs and tasks are the same. Return: whether one will come. */
-static bool take_change(struct steer *steer, struct scene *scene, enum change change) {
+ * one is made, if the programs with a deadline and their tasks are the same. @from: as
+ * scene_follows(). Return: whether one will come. */
+static bool take_change(struct steer *steer, struct scene *scene, enum change change,
+			const int *from) {
 	struct steer_gpu *g = &steer->gpus[scene->gpu];
 
 	event_del(&g->judge);
-	g->n = scene->n;
-	g->cut = scene->cut;
-	memcpy(g->members, scene->members, scene->n * sizeof(*scene->members));
+	scene_remember(scene, &g->past);
 	if (change == CHANGE_TASKS) {
-		for (unsigned i = 0; i < scene->n; i++) {
-			scene->sessions[i]->terms.hopeless[scene->gpu] = false;
-			scene->sessions[i]->terms.tail[scene->gpu] = 0;
-		}
-		tell_deadlines(steer->sessions, scene->gpu);
+		forget_question(steer, g);
 		g->judged = false;
 		g->plans = 0;
 	}
+	for (unsigned i = 0; i < scene->n; i++) {
+		if (change == CHANGE_TASKS || (change == CHANGE_OTHERS && from[i] < 0)) {
+			scene->sessions[i]->terms.hopeless[scene->gpu] = false;
+			scene->sessions[i]->terms.tail[scene->gpu] = 0;
+		}
+	}
+	tell_deadlines(steer->sessions, scene->gpu);
 	if (g->plans == 0) {
 		tune_start(&g->tune, scene->n, steer->window);
+	} else if (change == CHANGE_OTHERS) {
+		move_plan(steer, scene, from);
 	} else {
 		tune_again(&g->tune);
 	}
 	if (!can_plan(steer, scene) || !ask_planner(steer, scene)) {
 		tune_start(&g->tune, scene->n, steer->window);
 		g->plans = 0;
-		planner_cancel(steer->planner, scene->gpu);
+		forget_question(steer, g);
 		share(g, scene);
 		return false;
 	}
@@ -421,7 +470,7 @@ static void on_sharing(int fd, short what, void *userdata) {
 	(void)fd;
 	(void)what;
 	scene_look(g->steer->sessions, g->gpu, &scene);
-	if (compare(g, &scene) != CHANGE_NONE) {
+	if (!is_same(g, &scene)) {
 		steer_changed(g->steer);
 	} else if (sharing_look(&g->sharing, scene.sessions, g->steer->sessions->now())) {
 		log_debug("GPU %zu: programs %s a deadline get more of it", g->gpu,
@@ -433,17 +482,21 @@ static void on_sharing(int fd, short what, void *userdata) {
 static void look_at_gpu(struct steer *steer, size_t gpu) {
 	struct steer_gpu *g = &steer->gpus[gpu];
 	struct terms terms[MODEL_TASKS_MAX];
+	int from[MODEL_TASKS_MAX];
 	enum change change;
 	struct scene scene;
 	bool planned;
 
 	scene_look(steer->sessions, gpu, &scene);
 	steer_others(steer, &scene);
-	change = compare(g, &scene);
+	change = compare(g, &scene, from);
 	if (change == CHANGE_NONE) {
 		return;
 	}
-	planned = take_change(steer, &scene, change);
+	if (change == CHANGE_OTHERS && (g->question.n == 0 || !can_plan(steer, &scene))) {
+		change = CHANGE_TASKS; /* no plan is there, or none can be */
+	}
+	planned = take_change(steer, &scene, change, from);
 	if (g->plans == 0) {
 		write_rule(steer, &scene, terms);
 		if (planned) {
@@ -528,25 +581,48 @@ static nsec_t see_all(const struct steer_gpu *g, const struct scene *scene, stru
 	return g->steer->sessions->now() - g->since;
 }
 
-static void on_planned(void *userdata, size_t gpu, const struct plan *plan) {
+/* Takes what has changed since the question was asked. Return: whether the answer still counts: for
+ * @ret, with the numbers @from. */
+static bool is_answer(struct steer_gpu *g, struct scene *ret, int from[static MODEL_TASKS_MAX]) {
+	enum change change;
+
+	scene_look(g->steer->sessions, g->gpu, ret);
+	change = compare(g, ret, from);
+	if (change != CHANGE_NONE) {
+		steer_changed(g->steer); /* a new one will be made, or none is needed */
+		if (change == CHANGE_TASKS || !g->awaits) {
+			return false;
+		}
+		look_at_gpu(g->steer, g->gpu);
+	}
+	g->awaits = false;
+	return g->question.n > 0 && scene_follows(ret, &g->question, from);
+}
+
+static void on_planned(void *userdata, size_t gpu, struct plan *plan) {
 	struct steer *steer = userdata;
+	struct steer_gpu *g = &steer->gpus[gpu];
 	struct tune_seen seen[MODEL_TASKS_MAX];
+	int from[MODEL_TASKS_MAX];
 	struct scene scene;
 	nsec_t time;
 
-	scene_look(steer->sessions, gpu, &scene);
-	if (compare(&steer->gpus[gpu], &scene) != CHANGE_NONE) {
-		steer_changed(steer); /* a new one will be made, or none is needed */
+	if (!is_answer(g, &scene, from)) {
 		return;
 	}
-	memcpy(steer->gpus[gpu].hopeless, plan->hopeless, sizeof(plan->hopeless));
-	log_plan(&scene, plan, steer->sessions->now() - steer->gpus[gpu].asked);
-	time = see_all(&steer->gpus[gpu], &scene, seen);
-	if (tune_plan(&steer->gpus[gpu].tune, plan, seen, time)) {
+	plan_move(&scene.cut, scene.tasks, from, scene.n, plan);
+	memcpy(g->hopeless, plan->hopeless, sizeof(plan->hopeless));
+	log_plan(&scene, plan, steer->sessions->now() - g->asked);
+	time = see_all(g, &scene, seen);
+	if (tune_plan(&g->tune, plan, seen, time)) {
 		write_way(steer, &scene,
 			  "planned: of what was tried the fewest jobs are expected to be late");
-	} else if (!event_pending(&steer->gpus[gpu].judge, EV_TIMEOUT, NULL)) {
-		judge_later(&steer->gpus[gpu]);
+	} else if (!event_pending(&g->judge, EV_TIMEOUT, NULL)) {
+		judge_later(g);
+	}
+	if (g->outdated) {
+		g->outdated = false;
+		ask_planner(steer, &scene);
 	}
 	hand_out_boards(steer->sessions);
 }
@@ -623,7 +699,7 @@ static void on_judge(int fd, short what, void *userdata) {
 	(void)fd;
 	(void)what;
 	scene_look(g->steer->sessions, g->gpu, &scene);
-	if (compare(g, &scene) == CHANGE_NONE) {
+	if (is_same(g, &scene)) {
 		judge(g->steer, &scene);
 		hand_out_boards(g->steer->sessions);
 	} else {
@@ -703,8 +779,8 @@ bool steer_explain(const struct steer *steer, const struct session *s, size_t gp
 		   struct steer_told *ret) {
 	const struct steer_gpu *g = &steer->gpus[gpu];
 
-	for (unsigned i = 0; g->plans > 0 && i < g->n; i++) {
-		if (g->members[i].id == s->id && s->terms.now[gpu].steered) {
+	for (unsigned i = 0; g->plans > 0 && i < g->past.n; i++) {
+		if (g->past.members[i].id == s->id && s->terms.now[gpu].steered) {
 			*ret = (struct steer_told){
 				.plans = g->plans,
 				.verdict = g->judged ? tune_action_name(g->action) : NULL,

@@ -9,6 +9,9 @@
  * stays, and programs without a deadline get more as far as that is seen to do no harm
  * (core/steer/share.h).
  *
+ * When programs without a deadline come and go, what holds for the others goes on until the next
+ * plan, and who comes is put beside it. When others do, or their tasks change, all begins anew.
+ *
  * A program has terms on a GPU if it reads them (feature "terms"), the policy steers, the GPU is
  * neither drained nor lost, and its task may use it. Otherwise it asks for each job. On a GPU that
  * is not shared through MPS programs run by time slices, and preempt each other (preempting.h): the
@@ -38,16 +41,18 @@ struct steer_gpu {
 	struct steer *steer; /* borrowed: whose part it is */
 	size_t gpu;
 
-	/* When the terms were last computed. */
-	struct scene_member members[MODEL_TASKS_MAX];
-	unsigned n;
-	struct plan_gpu cut;
+	struct scene_past past; /* when the terms were last computed */
 
 	struct sharing sharing; /* while the rule holds */
 
-	/* Since the programs and their tasks are the same. */
+	/* The question for a plan. */
+	struct scene_past question; /* whom it is for; n == 0: there is none */
+	nsec_t asked;		    /* when */
+	bool awaits;		    /* no answer has come yet */
+	bool outdated;		    /* it is asked anew then */
+
+	/* Since the programs with a deadline and their tasks are the same. */
 	struct tune tune;
-	nsec_t asked;		 /* when a plan was, last */
 	unsigned plans;		 /* that were written; 0: the rule holds */
 	bool judged;		 /* `action` is what came of that */
 	enum tune_action action; /* the last one; waiting counts only before any other */

@@ -216,6 +216,29 @@ static void assert_terms(const struct program *p, const struct terms *expected) 
 	assert_int_equal(t.yields, expected->yields);
 }
 
+static bool have_terms(const struct program *const *p, unsigned n, const struct terms *expected) {
+	for (unsigned i = 0; i < n; i++) {
+		struct terms t = steered_terms(&p[i]->s, 0);
+
+		t.guarded = expected[i].guarded; /* as assert_terms() */
+		if (!terms_equal(&t, &expected[i])) {
+			return false;
+		}
+	}
+	return true;
+}
+
+/* All of them. */
+static void wait_for_terms(const struct program *const *p, unsigned n,
+			   const struct terms *expected) {
+	nsec_t until = nsec_now() + 60 * NSEC_PER_SEC;
+
+	while (!have_terms(p, n, expected)) {
+		assert_true(nsec_now() < until);
+		usleep(5000);
+	}
+}
+
 /* When the copies in of jobs of @deadline must be done, and if they can't be. */
 static void assert_due(const struct program *p, nsec_t period, nsec_t deadline, nsec_t tail) {
 	nsec_t due = deadline > tail ? deadline - tail : 1;
@@ -415,11 +438,8 @@ static void other_programs_lead_to_another_plan(void **state) {
 	/* One without a deadline is planned for from the start; who looks longer finds another
 	 * plan. */
 	other = open_program("other", 0, 0, &short_work);
-	wait_for(&other, 2, NULL);
 	expect_plan(&a, &b, true, 1, &plan, rule);
-	assert_terms(&a, &plan.terms[0]);
-	assert_terms(&b, &plan.terms[1]);
-	assert_terms(&other, &plan.terms[2]);
+	wait_for_terms((const struct program *[]){&a, &b, &other}, 3, plan.terms);
 	/* Programs that ask, and so have no terms, change nothing. */
 	since = wait_for(&a, 1, NULL).plan.since_ns;
 	shim_close(&(struct shim){.fd = shim_open("asks", MASK_ALL).fd});
@@ -434,6 +454,41 @@ static void other_programs_lead_to_another_plan(void **state) {
 	assert_int_equal(explained("--json=short short", "\"plan\":null"), 1);
 	assert_int_equal(steered_terms(&a.s, 0).n, 0);
 	close_program(&a);
+}
+
+/* They keep their plan until the next one, and who comes is put beside it. */
+static void programs_without_a_deadline_come_and_go(void **state) {
+	struct program a, b, other;
+	struct plan plan;
+
+	open_planned(&a, &b, &plan);
+	for (unsigned i = 0; i < 20; i++) {
+		other = open_program("other", 0, 0, &short_work);
+		assert_true(look(&a).planned && look(&b).planned && look(&other).planned);
+		assert_true(steered_terms(&other.s, 0).n > 0);
+		leave(&other);
+		assert_true(look(&a).planned && look(&b).planned);
+	}
+	wait_for(&a, 2, NULL);
+	close_program(&a);
+	close_program(&b);
+}
+
+/* However fast they do, there is a plan. */
+static void coming_and_going_stops_no_plan(void **state) {
+	struct program a = open_short(), b = open_long(), other;
+	nsec_t until = nsec_now() + 60 * NSEC_PER_SEC;
+
+	report_shape(&a);
+	report(&b, 64, b.period / 10);
+	while (!look(&a).planned) {
+		assert_true(nsec_now() < until);
+		other = open_program("other", 0, 0, &short_work);
+		leave(&other);
+	}
+	assert_true(look(&b).planned);
+	close_program(&a);
+	close_program(&b);
 }
 
 static void set_fault(const char *fault) {
@@ -723,6 +778,8 @@ int main(void) {
 		STARTED(one_program_with_a_deadline_has_no_plan),
 		STARTED(jobs_that_nobody_told_of_are_shown),
 		STARTED(other_programs_lead_to_another_plan),
+		STARTED(programs_without_a_deadline_come_and_go),
+		STARTED(coming_and_going_stops_no_plan),
 		STARTED(a_lost_gpu_has_no_terms),
 		STARTED(a_task_that_is_changed_is_planned_anew),
 		STARTED(a_plan_that_does_worse_than_predicted_is_changed),

@@ -35,7 +35,7 @@ struct answers {
 	bool cancel;	    /* at the first answer for GPU 0 */
 };
 
-static void on_plan(void *userdata, size_t gpu, const struct plan *plan) {
+static void on_plan(void *userdata, size_t gpu, struct plan *plan) {
 	struct answers *a = userdata;
 
 	a->no_better += a->n[gpu] > 0 && plan->badness >= a->last[gpu].badness;

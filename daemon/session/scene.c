@@ -20,6 +20,11 @@
 /* Of a job that can be predicted. */
 #define LAUNCHES_MAX 100000
 
+/* Programs with a deadline take little of a GPU up to this part of its time, and are in time if
+ * together they take no more than this part of the shortest deadline. */
+#define LITTLE_PART  0.35
+#define IN_TIME_PART 0.8
+
 bool scene_is_urgent(const struct session *s) {
 	return s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME && s->task.deadline > 0;
 }
@@ -158,6 +163,49 @@ void scene_look(const struct sessions *all, size_t gpu, struct scene *ret) {
 			ret->n++;
 		}
 	}
+}
+
+bool scene_can_share(const struct scene *scene) {
+	bool urgent = false, other = false;
+
+	for (unsigned i = 0; i < scene->n; i++) {
+		bool is = scene_is_urgent(scene->sessions[i]);
+
+		urgent |= is;
+		other |= !is;
+	}
+	return urgent && other && scene->cut.group > 0 && !scene->sliced && !scene->loose &&
+	       terms_groups(scene->cut.sms, scene->cut.group) >= 2;
+}
+
+/* How long a job takes alone, on all SMs. */
+static nsec_t alone(const struct scene *scene, unsigned i) {
+	const struct model_task *t = &scene->tasks[i].model;
+
+	return t->copy_in + t->kernels[scene->cut.sms] + t->copy_out;
+}
+
+bool scene_is_better_measured(const struct scene *scene) {
+	unsigned n_urgent = 0, n_unknown = 0;
+	nsec_t all = 0, shortest = UINT64_MAX;
+	double part = 0;
+
+	for (unsigned i = 0; i < scene->n; i++) {
+		const struct model_task *t = &scene->tasks[i].model;
+
+		n_unknown += !scene->tasks[i].known;
+		if (t->deadline > 0) {
+			n_urgent++;
+			shortest = t->deadline < shortest ? t->deadline : shortest;
+		}
+		if (t->deadline > 0 && scene->tasks[i].known) {
+			all += alone(scene, i);
+			part += t->period ? (double)alone(scene, i) / (double)t->period : 1;
+		}
+	}
+	return n_unknown > 0 && scene_can_share(scene) &&
+	       (n_urgent == 1 ||
+		(part <= LITTLE_PART && (double)all <= IN_TIME_PART * (double)shortest));
 }
 
 void scene_remember(const struct scene *scene, struct scene_past *ret) {

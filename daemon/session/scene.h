@@ -58,6 +58,15 @@ void scene_remember(const struct scene *scene, struct scene_past *ret);
 bool scene_follows(const struct scene *scene, const struct scene_past *past,
 		   int from[static MODEL_TASKS_MAX]);
 
+/* Whether programs without a deadline may get more than the rule gives them (core/steer/share.h).
+ */
+bool scene_can_share(const struct scene *scene);
+
+/* Whether that is better than a plan: beside a program without a deadline whose work nobody knows,
+ * if there is only one with a deadline, or all of those together take little of the GPU's time and
+ * no deadline is missed if they all come at once. A plan would leave the others less. */
+bool scene_is_better_measured(const struct scene *scene);
+
 bool scene_is_urgent(const struct session *s);
 
 /* The SMs of its allocation there. NULL: it has none, or may use any. */

@@ -298,40 +298,14 @@ static void tell_deadlines(const struct sessions *all, size_t gpu) {
 	}
 }
 
-/* Whether programs without a deadline may get more than the rule gives them. */
-static bool can_share(const struct scene *scene) {
-	bool urgent = false, other = false;
-
-	for (unsigned i = 0; i < scene->n; i++) {
-		bool is = scene_is_urgent(scene->sessions[i]);
-
-		urgent |= is;
-		other |= !is;
-	}
-	return urgent && other && scene->cut.group > 0 && !scene->sliced && !scene->loose &&
-	       terms_groups(scene->cut.sms, scene->cut.group) >= 2;
-}
-
-/* Beside a single program with a deadline it is measured what others may have whose work nobody
- * knows: that is more than a plan would leave them. */
-static bool is_better_measured(const struct scene *scene) {
-	unsigned n_urgent = 0, n_unknown = 0;
-
-	for (unsigned i = 0; i < scene->n; i++) {
-		n_urgent += scene_is_urgent(scene->sessions[i]);
-		n_unknown += !scene->tasks[i].known;
-	}
-	return n_urgent == 1 && n_unknown > 0 && can_share(scene);
-}
-
 static bool can_plan(const struct steer *steer, const struct scene *scene) {
 	return steer->planner && scene->n >= 2 && scene->cut.group > 0 &&
-	       plan_can_predict(scene->tasks, scene->n) && !is_better_measured(scene);
+	       plan_can_predict(scene->tasks, scene->n) && !scene_is_better_measured(scene);
 }
 
 /* No plan will come. */
 static void share(struct steer_gpu *g, const struct scene *scene) {
-	if (can_share(scene)) {
+	if (scene_can_share(scene)) {
 		sharing_start(&g->sharing, scene);
 	} else {
 		sharing_stop(&g->sharing);

@@ -347,7 +347,6 @@ static void reported_jobs_lead_to_a_plan(void **state) {
 	close_program(&b);
 }
 
-/* A program whose jobs were too many for its socket says so, and everybody else is told. */
 /* What a program without a deadline may have beside a single one is measured, not planned. */
 static void one_program_with_a_deadline_has_no_plan(void **state) {
 	struct program a = open_short(), other = open_program("other", 0, 0, &short_work), b;
@@ -364,6 +363,27 @@ static void one_program_with_a_deadline_has_no_plan(void **state) {
 	close_program(&other);
 }
 
+/* Nor beside several that take little of the GPU's time, however they come. */
+static void programs_that_take_little_have_no_plan(void **state) {
+	struct program a = open_short(), b = open_program("tiny", 10 * MS, 10 * MS, &short_work);
+	struct program other = open_program("other", 0, 0, &short_work), c;
+
+	report_shape(&a);
+	report_shape(&b);
+	usleep(A_WHILE);
+	assert_false(look(&a).planned);
+	assert_false(look(&b).planned);
+	assert_true(steered_terms(&other.s, 0).n > 0);
+	c = open_long();
+	report(&c, 64, c.period / 10);
+	wait_for(&a, 1, NULL);
+	close_program(&a);
+	close_program(&b);
+	close_program(&c);
+	close_program(&other);
+}
+
+/* A program whose jobs were too many for its socket says so, and everybody else is told. */
 static void jobs_that_nobody_told_of_are_shown(void **state) {
 	Sbeet__Control__Status *status;
 	struct program a, b;
@@ -776,6 +796,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		STARTED(reported_jobs_lead_to_a_plan),
 		STARTED(one_program_with_a_deadline_has_no_plan),
+		STARTED(programs_that_take_little_have_no_plan),
 		STARTED(jobs_that_nobody_told_of_are_shown),
 		STARTED(other_programs_lead_to_another_plan),
 		STARTED(programs_without_a_deadline_come_and_go),

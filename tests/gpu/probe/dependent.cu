@@ -1,7 +1,8 @@
 /*
  * dependent.cu: does a kernel that is launched as a dependent one, and waits first of all, see all
  * that came before it on its stream? By loads through each cache, behind a kernel, copies, memsets,
- * events, waits for a value and host functions, in each kind of stream.
+ * events, waits for a value and host functions, in each kind of stream; behind a kernel in clusters,
+ * too.
  *
  * usage: dependent
  *
@@ -83,14 +84,17 @@ static void launch_write(unsigned *to, unsigned value, unsigned cycles, cudaStre
 	CHECK(cudaGetLastError());
 }
 
-static void launch_read(bool waits, int load, cudaStream_t stream) {
-	cudaLaunchAttribute attribute;
+static void launch_read(bool waits, int load, bool clusters, cudaStream_t stream) {
+	cudaLaunchAttribute attributes[2];
 	cudaLaunchConfig_t config = {};
 
-	attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-	attribute.val.programmaticStreamSerializationAllowed = 1;
-	config.attrs = &attribute;
-	config.numAttrs = 1;
+	attributes[0].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+	attributes[0].val.programmaticStreamSerializationAllowed = 1;
+	attributes[1].id = cudaLaunchAttributeClusterDimension;
+	attributes[1].val.clusterDim.x = 2;
+	attributes[1].val.clusterDim.y = attributes[1].val.clusterDim.z = 1;
+	config.attrs = attributes;
+	config.numAttrs = clusters ? 2 : 1;
 	config.stream = stream;
 	config.gridDim = N / 256;
 	config.blockDim = 256;
@@ -153,7 +157,7 @@ static void write_by(int before, unsigned value, cudaStream_t stream) {
 }
 
 /* How many results were wrong. */
-static int count_wrong(bool waits, int before, int load, cudaStream_t stream) {
+static int count_wrong(bool waits, int before, int load, bool clusters, cudaStream_t stream) {
 	static unsigned value = 1000;
 	int n = 0;
 
@@ -161,9 +165,9 @@ static int count_wrong(bool waits, int before, int load, cudaStream_t stream) {
 		bool wrong = false;
 
 		value++;
-		launch_read(waits, load, stream); /* the caches have the old value */
+		launch_read(waits, load, clusters, stream); /* the caches have the old value */
 		write_by(before, value, stream);
-		launch_read(waits, load, stream);
+		launch_read(waits, load, clusters, stream);
 		CHECK(cudaStreamSynchronize(stream));
 		CHECK(cudaStreamSynchronize(aside));
 		CHECK(cudaMemcpy(host, out, N * sizeof(*out), cudaMemcpyDefault));
@@ -203,12 +207,12 @@ static bool is_to_measure(int stream, int before, int load) {
 	       (before != OTHER_STREAM || stream == DEFAULT || stream == BLOCKING);
 }
 
-static int measure(int stream, int before, int load) {
-	int wrong = count_wrong(true, before, load, streams[stream]);
+static int measure(int stream, int before, int load, bool clusters) {
+	int wrong = count_wrong(true, before, load, clusters, streams[stream]);
 
-	printf("%s, behind %s, %s: %d wrong, without the wait %d\n", stream_names[stream],
-	       before_names[before], load_names[load], wrong,
-	       count_wrong(false, before, load, streams[stream]));
+	printf("%s, behind %s, %s%s: %d wrong, without the wait %d\n", stream_names[stream],
+	       before_names[before], load_names[load], clusters ? ", in clusters" : "", wrong,
+	       count_wrong(false, before, load, clusters, streams[stream]));
 	fflush(stdout);
 	return wrong;
 }
@@ -223,7 +227,8 @@ int main(void) {
 	for (int s = 0; s < STREAMS; s++) {
 		for (int b = 0; b < BEFORES; b++) {
 			for (int l = 0; l < LOADS; l++) {
-				wrong += is_to_measure(s, b, l) ? measure(s, b, l) : 0;
+				wrong += is_to_measure(s, b, l) ? measure(s, b, l, false) : 0;
+				wrong += b == KERNEL ? measure(s, b, l, true) : 0;
 			}
 		}
 	}

@@ -50,12 +50,14 @@ static const struct way {
 static CUstream streams[STREAMS];
 static CUevent event;
 static CUdeviceptr word, large;
-static unsigned *value; /* pinned */
+static unsigned *value; /* the last of PINNED_BYTES */
 static unsigned sleep_us = 300;
 
 /* Some 0.2 ms of an H200. */
 #define LARGE_BYTES ((size_t)1 << 30)
 #define LARGE_WORDS (LARGE_BYTES / sizeof(unsigned))
+
+#define PINNED_BYTES ((size_t)1 << 20)
 
 static void CUDA_CB change(void *data) {
 	usleep(sleep_us);
@@ -75,36 +77,51 @@ static void make_green(CUdevice device) {
 	CHECK(cuGreenCtxStreamCreate(&streams[GREEN], green, CU_STREAM_NON_BLOCKING, 0));
 }
 
-/* What comes first. What is copied then is what the last of them leaves, or the memset of both. */
-enum work { HOST, MEMSET, MEMSET_HOST, HOST_MEMSET, WORKS };
+/* What comes first, and what is copied then: of the memset, if there is one, or from pinned memory,
+ * which the host function has changed. */
+static const struct work {
+	const char *name;
+	bool memset_first, host, memset_last;
+	size_t pinned; /* bytes of the copy; 0: of the memset */
+} works[] = {
+	{"host", false, true, false, sizeof(unsigned)},
+	{"host, 1 MiB", false, true, false, PINNED_BYTES},
+	{"host, memset, 4 B", false, true, true, sizeof(unsigned)},
+	{"host, memset, 1 MiB", false, true, true, PINNED_BYTES},
+	{"host, memset", false, true, true, 0},
+	{"memset, host", true, true, false, 0},
+	{"memset", true, false, false, 0},
+};
 
 /* Return: whether the copy came too early. */
-static bool run(const struct way *way, unsigned round, enum work work) {
+static bool run(const struct way *way, unsigned round, const struct work *work) {
+	size_t bytes = work->pinned ? work->pinned : sizeof(unsigned);
 	unsigned got = 0;
 
 	CHECK(cuCtxSynchronize());
 	*value = 0;
-	if (work == MEMSET || work == MEMSET_HOST) {
+	if (work->memset_first) {
 		CHECK(cuMemsetD32Async(large, round, LARGE_WORDS, streams[way->first]));
 	}
-	if (work != MEMSET) {
+	if (work->host) {
 		CHECK(cuLaunchHostFunc(streams[way->first], change, (void *)(uintptr_t)round));
 	}
-	if (work == HOST_MEMSET) {
+	if (work->memset_last) {
 		CHECK(cuMemsetD32Async(large, round, LARGE_WORDS, streams[way->first]));
 	}
 	if (way->record != NONE) {
 		CHECK(cuEventRecord(event, streams[way->record]));
 		CHECK(cuStreamWaitEvent(streams[way->wait], event, 0));
 	}
-	if (work == HOST) {
-		CHECK(cuMemcpyHtoDAsync(word, value, sizeof(*value), streams[way->copy]));
+	if (work->pinned) {
+		CHECK(cuMemcpyHtoDAsync(word, value + 1 - bytes / sizeof(*value), bytes,
+					streams[way->copy]));
 	} else {
-		CHECK(cuMemcpyDtoDAsync(word, large + LARGE_BYTES - sizeof(got), sizeof(got),
+		CHECK(cuMemcpyDtoDAsync(word, large + LARGE_BYTES - bytes, bytes,
 					streams[way->copy]));
 	}
 	CHECK(cuCtxSynchronize());
-	CHECK(cuMemcpyDtoH(&got, word, sizeof(got)));
+	CHECK(cuMemcpyDtoH(&got, word + bytes - sizeof(got), sizeof(got)));
 	return got != round;
 }
 
@@ -122,21 +139,25 @@ int main(int argc, char **argv) {
 	CHECK(cuStreamCreate(&streams[FREE], CU_STREAM_NON_BLOCKING));
 	make_green(0);
 	CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
-	CHECK(cuMemAlloc(&word, sizeof(*value)));
+	CHECK(cuMemAlloc(&word, PINNED_BYTES));
 	CHECK(cuMemAlloc(&large, LARGE_BYTES));
 	CHECK(cuMemsetD32(large, 0, LARGE_WORDS));
-	CHECK(cuMemHostAlloc((void **)&value, sizeof(*value), 0));
-	printf("%-40s %12s %12s %12s %12s of %u\n", "first in", "host", "memset", "memset, host",
-	       "host, memset", rounds);
+	CHECK(cuMemHostAlloc((void **)&value, PINNED_BYTES, 0));
+	value += PINNED_BYTES / sizeof(*value) - 1;
+	printf("too early of %u; first in", rounds);
+	for (size_t w = 0; w < sizeof(works) / sizeof(works[0]); w++) {
+		printf(" | %s", works[w].name);
+	}
+	printf("\n");
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
-		printf("%-40s", ways[i].name);
-		for (enum work work = HOST; work < WORKS; work++) {
+		printf("%-38s", ways[i].name);
+		for (size_t w = 0; w < sizeof(works) / sizeof(works[0]); w++) {
 			unsigned early = 0;
 
-			for (unsigned r = 0; r < rounds; r++) {
-				early += run(&ways[i], WORKS * r + work + 1, work);
+			for (unsigned r = 1; r <= rounds; r++) {
+				early += run(&ways[i], 16 * r + (unsigned)w, &works[w]);
 			}
-			printf(" %12u", early);
+			printf(" %4u", early);
 		}
 		printf("\n");
 	}

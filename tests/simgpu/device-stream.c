@@ -48,26 +48,20 @@ void device_copy_engine_next(struct device *d, struct device_copy_engine *ce) {
 
 /* ---- streams ---- */
 
-/* Whether @op, of another stream, has to wait for something in @st by N1 or N2. As long as a host
- * function is due there the stream counts as idle: none but the record of an event waits for that,
- * or for what is behind it. */
-static bool op_waits_for(const struct device_op *op, const struct device_stream *st) {
-	const struct device_op *o = st->first;
-
-	return o && o->seq < op->seq && (o->kind != DEVICE_HOST || op->kind == DEVICE_EVENT);
-}
-
 /* N1 and N2, for every kind of operation. */
 static bool op_may_start(const struct device_op *op) {
 	const struct device_stream *st = op->stream;
 	const struct device_space *s = st->space;
 
 	if (st->kind == DEVICE_STREAM_BLOCKING) {
-		return !s->null_stream || !op_waits_for(op, s->null_stream);
+		const struct device_op *head = s->null_stream ? s->null_stream->first : NULL;
+
+		return !head || head->seq > op->seq;
 	}
 	if (st->kind == DEVICE_STREAM_NULL) {
 		for (const struct device_stream *o = s->streams; o; o = o->next) {
-			if (o->kind == DEVICE_STREAM_BLOCKING && op_waits_for(op, o)) {
+			if (o->kind == DEVICE_STREAM_BLOCKING && o->first &&
+			    o->first->seq < op->seq) {
 				return false;
 			}
 		}

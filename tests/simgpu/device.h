@@ -6,8 +6,7 @@
  *
  * Queues. Each stream is a FIFO (G1). The head of a stream goes to the EE queue of its space and
  * priority (G2, A1) or to the FIFO of its copy engine (C1) as soon as the NULL stream's rules allow
- * (N1, N2: heads are compared by the order of submission; non-blocking streams are exempt, and a
- * stream whose head is a host function counts as idle, but for the record of an event). Only
+ * (N1, N2: heads are compared by the order of submission; non-blocking streams are exempt). Only
  * the head of the highest non-empty EE queue of a space is assigned (X1, A2), block by block, to an
  * SM with room for its threads, registers, shared memory and block slots (R1-R3); it leaves the
  * queue when its last block is assigned (G3) and the stream when its last block is done (G4, C4). A
@@ -55,8 +54,8 @@
  * | green contexts: the same SMs in every process           | yes: parts                         |
  * | MPS: stream priorities count between processes          | yes: at each block                 |
  * | ... a launch above waits for SMs that others hold       | no: it takes those that are free   |
- * | legacy stream: for a host function, and what is behind  | yes                                |
- * |   it, nobody waits but the record of an event           |                                    |
+ * | pinned memory: a copy of 4 bytes reads at the call if   | yes, of up to 64                   |
+ * |   nothing in its own stream is in front of it           |                                    |
  * | a block lands where there is room, not where asked      | yes; unkind                        |
  * | SMs x occupancy blocks leave a target SM at 5-6 of 8    | no: all are placed at once, before |
  * |   because surplus goes where others have left           |   any can leave; unkind does it    |

@@ -9,9 +9,9 @@
  * its stream's clock has that one. So each piece of memory has one promised history, which the CPU
  * does as well; whatever runs too early or too late leaves other numbers.
  *
- * By the legacy stream's rules nobody waits for a host function, nor for what is behind one: until
- * it has returned the stream counts as idle (cuLaunchHostFunc; an H200 does not wait). So there is
- * a second clock for each stream, of what they know.
+ * A small copy from pinned memory is read at the call if nothing is in front of it in its own
+ * stream (an H200: 4 bytes). What it has to wait for by the legacy stream's rules alone may change
+ * that memory later, so there is a second clock for each stream, without these rules.
  */
 #include "driver.h"
 
@@ -31,15 +31,15 @@ enum { LEGACY, OWN, BLOCKING_A, BLOCKING_B, FREE_A, FREE_B, STREAMS };
 /* Streams of a frame: each that takes a destroyed one's place counts anew. */
 #define LIVES 64
 
-/* What has been done: so many operations of each stream, the last host function among them. */
+/* What has been done: so many operations of each stream. */
 struct clock {
-	unsigned n[LIVES], host[LIVES];
+	unsigned n[LIVES];
 };
 
 /* Of a stream, or of an event in it. */
 struct order {
 	struct clock all;
-	struct clock active; /* what the legacy stream's rules know of */
+	struct clock direct; /* what is in front of it in the stream, and what that waits for */
 };
 
 struct cell {
@@ -58,10 +58,10 @@ static struct {
 	unsigned life[STREAMS], n_lives;
 	struct order orders[STREAMS];
 	struct clock known; /* to this thread */
-	struct order gone;  /* what destroyed blocking streams still do: the legacy one waits */
+	struct clock gone;  /* what destroyed blocking streams still do: the legacy one waits */
 	CUevent event;
 	CUevent fork; /* of captures */
-	struct order recorded;
+	struct clock recorded;
 	struct app_lane *lane;
 } my;
 
@@ -72,13 +72,7 @@ static bool is_blocking(unsigned s) {
 static void clock_join(struct clock *to, const struct clock *from) {
 	for (unsigned i = 0; i < LIVES; i++) {
 		to->n[i] = from->n[i] > to->n[i] ? from->n[i] : to->n[i];
-		to->host[i] = from->host[i] > to->host[i] ? from->host[i] : to->host[i];
 	}
-}
-
-static void order_join(struct order *to, const struct order *from) {
-	clock_join(&to->all, &from->all);
-	clock_join(&to->active, &from->active);
 }
 
 /* What is done before the next operation of @s begins. */
@@ -87,51 +81,26 @@ static struct clock clock_before(unsigned s) {
 
 	clock_join(&c, &my.known);
 	if (is_blocking(s)) {
-		clock_join(&c, &my.orders[LEGACY].active);
+		clock_join(&c, &my.orders[LEGACY].all);
 	}
 	for (unsigned t = 0; s == LEGACY && t < STREAMS; t++) {
 		if (is_blocking(t)) {
-			clock_join(&c, &my.orders[t].active);
+			clock_join(&c, &my.orders[t].all);
 		}
 	}
 	if (s == LEGACY) {
-		clock_join(&c, &my.gone.active);
+		clock_join(&c, &my.gone);
 	}
 	return c;
 }
 
-/* Whether a host function among these may not have returned yet. */
-static bool any_host(const struct clock *c) {
-	for (unsigned i = 0; i < LIVES; i++) {
-		if (c->host[i] > my.known.n[i]) {
-			return true;
-		}
-	}
-	return false;
-}
-
-/* An operation of @s that is no work on the GPU. */
-static void operate_beside(unsigned s) {
-	struct clock c = clock_before(s);
-
-	c.n[my.life[s]]++;
-	my.orders[s].all = c;
-}
-
 /* An operation of @s. */
 static void operate(unsigned s) {
-	operate_beside(s);
-	if (!any_host(&my.orders[s].all)) {
-		my.orders[s].active = my.orders[s].all;
-	}
-}
-
-/* A host function in @s. */
-static void operate_host(unsigned s) {
+	struct order *o = &my.orders[s];
 	unsigned life = my.life[s];
 
-	operate_beside(s);
-	my.orders[s].all.host[life] = my.orders[s].all.n[life];
+	o->all = clock_before(s);
+	o->direct.n[life] = ++o->all.n[life];
 }
 
 static void touch(struct cell *cell, unsigned s) {
@@ -141,6 +110,12 @@ static void touch(struct cell *cell, unsigned s) {
 
 static bool may_touch(const struct cell *cell, unsigned s) {
 	return clock_before(s).n[cell->life] >= cell->number;
+}
+
+/* Whether a small copy in @s may read what the last one has left in pinned memory. */
+static bool may_read(const struct cell *cell, unsigned s) {
+	return my.orders[s].direct.n[cell->life] >= cell->number ||
+	       my.known.n[cell->life] >= cell->number;
 }
 
 /* One that @s may touch. NULL: none. */
@@ -287,7 +262,7 @@ static void do_host(struct app_random *r, unsigned s) {
 	if (may_touch(&my.host, s)) {
 		CU(cuLaunchHostFunc(my.streams[s], host_step, (void *)(uintptr_t)c));
 		my.host.want[0] = my.host.want[0] * 5 + c;
-		operate_host(s);
+		operate(s);
 		touch(&my.host, s);
 	}
 }
@@ -315,7 +290,7 @@ static void do_callback(struct app_random *r, unsigned s) {
 		*callback = (struct callback){my.streams[s], app_random_u32(r)};
 		my.host.want[0] = my.host.want[0] * 5 + callback->c;
 		CU(cuStreamAddCallback(my.streams[s], host_callback, callback, 0));
-		operate_host(s);
+		operate(s);
 		touch(&my.host, s);
 	}
 }
@@ -324,7 +299,7 @@ static void do_callback(struct app_random *r, unsigned s) {
 static void do_fetch(struct app_random *r, unsigned s) {
 	struct cell *cell = choose(r, s);
 
-	if (cell && may_touch(&my.host, s)) {
+	if (cell && may_read(&my.host, s)) {
 		CU(cuMemcpyHtoDAsync(cell->memory, my.host_value, sizeof(*my.host_value),
 				     my.streams[s]));
 		cell->want[0] = my.host.want[0];
@@ -337,21 +312,22 @@ static void do_fetch(struct app_random *r, unsigned s) {
 static void do_record(struct app_random *r, unsigned s) {
 	(void)r;
 	CU(cuEventRecord(my.event, my.streams[s]));
-	operate_beside(s);
-	my.recorded = my.orders[s];
+	operate(s);
+	my.recorded = my.orders[s].all;
 }
 
 static void do_wait(struct app_random *r, unsigned s) {
 	(void)r;
 	CU(cuStreamWaitEvent(my.streams[s], my.event, 0));
-	operate_beside(s);
-	order_join(&my.orders[s], &my.recorded);
+	operate(s);
+	clock_join(&my.orders[s].all, &my.recorded);
+	clock_join(&my.orders[s].direct, &my.recorded);
 }
 
 static void do_event_sync(struct app_random *r, unsigned s) {
 	(void)r, (void)s;
 	CU(cuEventSynchronize(my.event));
-	clock_join(&my.known, &my.recorded.all);
+	clock_join(&my.known, &my.recorded);
 }
 
 static void do_stream_sync(struct app_random *r, unsigned s) {
@@ -372,7 +348,7 @@ static void do_sync_all(struct app_random *r, unsigned s) {
 	for (unsigned t = 0; t < STREAMS; t++) {
 		clock_join(&my.known, &my.orders[t].all);
 	}
-	clock_join(&my.known, &my.gone.all);
+	clock_join(&my.known, &my.gone);
 }
 
 static void launch_step(struct app_random *r, unsigned s, struct cell *cell) {
@@ -444,7 +420,7 @@ static void do_replace(struct app_random *r, unsigned s) {
 	CU(cuStreamDestroy(my.streams[s]));
 	make_stream(s);
 	if (is_blocking(s)) {
-		order_join(&my.gone, &my.orders[s]);
+		clock_join(&my.gone, &my.orders[s].all);
 	}
 	my.orders[s] = (struct order){my.known, my.known};
 	my.life[s] = my.n_lives++;
@@ -453,8 +429,7 @@ static void do_replace(struct app_random *r, unsigned s) {
 /* All is done: time begins anew. */
 static void reset_clocks(void) {
 	memset(my.orders, 0, sizeof(my.orders));
-	my.gone = my.recorded = (struct order){.all = {.n = {0}}};
-	my.known = my.gone.all;
+	my.known = my.gone = my.recorded = (struct clock){.n = {0}};
 	for (my.n_lives = 0; my.n_lives < STREAMS; my.n_lives++) {
 		my.life[my.n_lives] = my.n_lives;
 	}

@@ -5,6 +5,8 @@
 #include "api.h"
 
 #include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
 
 static void api_keeps_streams_apart_and_null_stream_between(void **state) {
 	struct fixture *f = *state;
@@ -145,6 +147,58 @@ static void api_calls_host_functions_in_the_order_of_the_stream(void **state) {
 	OK(cuStreamDestroy(s));
 }
 
+struct changed {
+	sem_t go;
+	unsigned *words; /* pinned, 32 */
+};
+
+static void CUDA_CB change_words(void *data) {
+	struct changed *c = data;
+
+	assert_int_equal(sem_wait(&c->go), 0);
+	for (unsigned i = 0; i < 32; i++) {
+		c->words[i] = 7;
+	}
+}
+
+/* By the legacy stream's rules a copy waits for the host function, but a small one has read its
+ * source by then, unless something in its own stream is in front of it. */
+static void api_reads_little_pinned_memory_at_the_call(void **state) {
+	unsigned got[3] = {0};
+	struct changed c;
+	CUstream blocking, other;
+	CUdeviceptr memory;
+	CUevent event;
+
+	assert_int_equal(sem_init(&c.go, 0, 0), 0);
+	OK(cuMemHostAlloc((void **)&c.words, 32 * sizeof(*c.words), 0));
+	memset(c.words, 0, 32 * sizeof(*c.words));
+	OK(cuMemAlloc(&memory, 256));
+	OK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+	OK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	OK(cuLaunchHostFunc(blocking, change_words, &c));
+	OK(cuEventRecord(event, blocking));
+	OK(cuStreamWaitEvent(other, event, 0));
+	OK(cuMemcpyHtoDAsync(memory, c.words, sizeof(*c.words), CU_STREAM_LEGACY));
+	OK(cuMemcpyHtoDAsync(memory + 64, c.words, 32 * sizeof(*c.words), CU_STREAM_LEGACY));
+	OK(cuMemcpyHtoDAsync(memory + 192, c.words, sizeof(*c.words), other));
+	assert_int_equal(sem_post(&c.go), 0);
+	OK(cuCtxSynchronize());
+	for (unsigned i = 0; i < 3; i++) {
+		OK(cuMemcpyDtoH(&got[i], memory + (const unsigned[]){0, 64, 192}[i], sizeof(*got)));
+	}
+	assert_int_equal(got[0], 0);
+	assert_int_equal(got[1], 7);
+	assert_int_equal(got[2], 7);
+	OK(cuEventDestroy(event));
+	OK(cuStreamDestroy(other));
+	OK(cuStreamDestroy(blocking));
+	OK(cuMemFree(memory));
+	OK(cuMemFreeHost(c.words));
+	sem_destroy(&c.go);
+}
+
 static void *thread_adds(void *arg) {
 	struct fixture *f = arg;
 	CUstream s;
@@ -186,6 +240,7 @@ int main(void) {
 		cmocka_unit_test(api_orders_and_times_by_events),
 		cmocka_unit_test(api_waits_for_values_in_host_memory),
 		cmocka_unit_test(api_calls_host_functions_in_the_order_of_the_stream),
+		cmocka_unit_test(api_reads_little_pinned_memory_at_the_call),
 		cmocka_unit_test(api_serves_many_threads),
 	};
 

@@ -492,16 +492,22 @@ int measuring_write(struct measuring *w, json_t *document) {
 }
 
 int measuring_doubt(struct measuring *w, unsigned n_sms, bool power, const char *why) {
+	char more[sizeof(w->part) + 128] = "";
 	bool kept;
 
 	rows_drop(&w->rows, n_sms);
 	kept = *w->part && rows_save(&w->rows, w->part, w->key) == 0;
+	if (!power) {
+		snprintf(more, sizeof(more),
+			 ", or %s%s%sall with a longer --warm-up if the program's first jobs are "
+			 "slow",
+			 kept ? "remove " : "", kept ? w->part : "", kept ? " and measure " : "");
+	} else if (w->o.power_time < POWER_TIME) {
+		snprintf(more, sizeof(more), ", and with a --power-time of 2s or longer");
+	}
 	ctl_error("%s; %s with nothing else on the GPU%s%s", why,
 		  kept ? "call again" : "measure again,",
-		  kept ? " to measure anew what may be wrong" : "",
-		  !power ? ", or all with a longer --warm-up if the program's first jobs are slow"
-		  : w->o.power_time < POWER_TIME ? ", and with a --power-time of 2s or longer"
-						 : "");
+		  kept ? " to measure anew what may be wrong" : "", more);
 	return CTL_EXIT_FAILED;
 }
 

@@ -2,6 +2,7 @@
  * hooks-sync.c: the program's waits and questions, events, and the end of contexts.
  */
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "shim/attach.h"
 #include "shim/base/hot.h"
@@ -91,13 +92,14 @@ HOT_CODE CUresult on_cuStreamSynchronize_ptsz(CUstream stream) {
 }
 
 CUresult on_cuEventSynchronize(CUevent event) {
+	uint64_t turn = wait_event_last(event);
 	CUresult rc;
 
 	wait_begin();
 	rc = real_get()->cuEventSynchronize(event);
 	wait_end();
 	if (rc == CUDA_SUCCESS) {
-		wait_event_complete(event);
+		wait_event_complete(event, turn);
 		job_close_complete();
 	}
 	return rc;
@@ -126,10 +128,11 @@ CUresult on_cuStreamQuery_ptsz(CUstream stream) {
 }
 
 CUresult on_cuEventQuery(CUevent event) {
+	uint64_t turn = wait_event_last(event);
 	CUresult rc = real_get()->cuEventQuery(event);
 
 	if (rc == CUDA_SUCCESS) {
-		wait_event_complete(event);
+		wait_event_complete(event, turn);
 	}
 	return rc;
 }
@@ -138,12 +141,16 @@ CUresult on_cuEventQuery(CUevent event) {
 
 struct recording {
 	struct place_use use;
+	CUevent event;
+	uint64_t turn; /* see wait_event_recording() */
 	point_t at;
 };
 
-static struct recording recording_begin(CUstream stream, bool per_thread) {
+static struct recording recording_begin(CUevent event, CUstream stream, bool per_thread) {
 	struct recording r = {
 		.use = {.stream = stream, .per_thread = per_thread, .at = stream},
+		.event = event,
+		.turn = wait_event_recording(event),
 		.at = point_mark(),
 	};
 
@@ -153,39 +160,39 @@ static struct recording recording_begin(CUstream stream, bool per_thread) {
 	return r;
 }
 
-static CUresult recording_end(struct recording *r, CUevent event, CUresult rc) {
+static CUresult recording_end(struct recording *r, CUresult rc) {
 	if (place_active()) {
 		place_leave(&r->use);
 	}
-	if (rc == CUDA_SUCCESS && !capture_is_on(r->use.stream, r->use.per_thread)) {
-		wait_event_recorded(event, r->use.stream, r->use.per_thread, r->at);
+	if (rc != CUDA_SUCCESS || capture_is_on(r->use.stream, r->use.per_thread)) {
+		r->turn = 0;
 	}
+	wait_event_recorded(r->event, r->turn, r->use.stream, r->use.per_thread, r->at);
 	return rc;
 }
 
 CUresult on_cuEventRecord(CUevent event, CUstream stream) {
-	struct recording r = recording_begin(stream, false);
+	struct recording r = recording_begin(event, stream, false);
 
-	return recording_end(&r, event, real_get()->cuEventRecord(event, r.use.at));
+	return recording_end(&r, real_get()->cuEventRecord(event, r.use.at));
 }
 
 CUresult on_cuEventRecord_ptsz(CUevent event, CUstream stream) {
-	struct recording r = recording_begin(stream, true);
+	struct recording r = recording_begin(event, stream, true);
 
-	return recording_end(&r, event, real_get()->cuEventRecord_ptsz(event, r.use.at));
+	return recording_end(&r, real_get()->cuEventRecord_ptsz(event, r.use.at));
 }
 
 CUresult on_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
-	struct recording r = recording_begin(stream, false);
+	struct recording r = recording_begin(event, stream, false);
 
-	return recording_end(&r, event, real_get()->cuEventRecordWithFlags(event, r.use.at, flags));
+	return recording_end(&r, real_get()->cuEventRecordWithFlags(event, r.use.at, flags));
 }
 
 CUresult on_cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned flags) {
-	struct recording r = recording_begin(stream, true);
+	struct recording r = recording_begin(event, stream, true);
 
-	return recording_end(&r, event,
-			     real_get()->cuEventRecordWithFlags_ptsz(event, r.use.at, flags));
+	return recording_end(&r, real_get()->cuEventRecordWithFlags_ptsz(event, r.use.at, flags));
 }
 
 CUresult on_cuEventDestroy(CUevent event) {

@@ -16,12 +16,22 @@
  * tells us nothing; the tracker finds out then. */
 #define EVENTS 1024
 
+/*
+ * Events are asked about, and recorded anew, while another thread records them. So recordings have
+ * turns: a number, and in the low bits how many are under way. Only one that is alone for all its
+ * time writes what is below.
+ */
 struct event_mark {
+	_Atomic uint64_t turn;
+	_Atomic uint64_t known; /* the turn that the rest tells of; others tell nothing */
 	_Atomic(CUevent) event;
 	_Atomic uint64_t key;
 	_Atomic(CUcontext) context;
 	_Atomic point_t at;
 };
+
+#define TURN_NEXT (UINT64_C(1) << 16)
+#define TURN_BUSY (TURN_NEXT - 1)
 
 static struct event_mark marks[EVENTS];
 HOT_WRITTEN _Atomic unsigned wait_threads;
@@ -89,41 +99,55 @@ static struct event_mark *mark_of(CUevent event) {
 	return &marks[((uintptr_t)event >> 4) * 0x9E3779B1u % EVENTS];
 }
 
-void wait_event_recorded(CUevent event, CUstream stream, bool per_thread, point_t at) {
+uint64_t wait_event_recording(CUevent event) {
+	uint64_t before = atomic_fetch_add(&mark_of(event)->turn, TURN_NEXT + 1);
+
+	return before & TURN_BUSY ? 0 : before + TURN_NEXT;
+}
+
+static void write_mark(struct event_mark *m, CUevent event, uint64_t key, CUcontext context,
+		       point_t at) {
+	atomic_store(&m->event, event);
+	atomic_store(&m->key, key);
+	atomic_store(&m->context, context);
+	atomic_store(&m->at, at);
+}
+
+void wait_event_recorded(CUevent event, uint64_t turn, CUstream stream, bool per_thread,
+			 point_t at) {
 	struct event_mark *m = mark_of(event);
 	CUcontext context = current_context();
 
-	if (lane_count() == 0 || !context) {
-		wait_event_gone(event);
-		return;
+	if (turn != 0 && lane_count() > 0 && context) {
+		write_mark(m, event, worker_stream_key(worker_get(), context, stream, per_thread),
+			   context, at);
+		atomic_store(&m->known, turn);
 	}
-	atomic_store(&m->event, NULL);
-	atomic_store(&m->key, worker_stream_key(worker_get(), context, stream, per_thread));
-	atomic_store(&m->context, context);
-	atomic_store(&m->at, at);
-	atomic_store(&m->event, event);
+	atomic_fetch_sub(&m->turn, 1);
 }
 
 void wait_event_gone(CUevent event) {
 	struct event_mark *m = mark_of(event);
-	CUevent expected = event;
 
-	atomic_compare_exchange_strong(&m->event, &expected, NULL);
+	if (atomic_load(&m->event) == event) {
+		atomic_fetch_add(&m->turn, TURN_NEXT);
+	}
 }
 
-void wait_event_complete(CUevent event) {
-	struct event_mark *m = mark_of(event);
-	CUcontext context;
-	uint64_t key;
-	point_t at;
+uint64_t wait_event_last(CUevent event) {
+	const struct event_mark *m = mark_of(event);
+	uint64_t turn = atomic_load(&m->turn);
 
-	if (lane_count() == 0 || atomic_load(&m->event) != event) {
-		return;
-	}
-	key = atomic_load(&m->key);
-	context = atomic_load(&m->context);
-	at = atomic_load(&m->at);
-	if (atomic_load(&m->event) == event) { /* nobody wrote meanwhile */
+	return atomic_load(&m->known) == turn && atomic_load(&m->event) == event ? turn : 0;
+}
+
+void wait_event_complete(CUevent event, uint64_t turn) {
+	const struct event_mark *m = mark_of(event);
+	uint64_t key = atomic_load(&m->key);
+	CUcontext context = atomic_load(&m->context);
+	point_t at = atomic_load(&m->at);
+
+	if (turn != 0 && lane_count() > 0 && atomic_load(&m->turn) == turn) {
 		covered_key(key, context, at);
 	}
 }

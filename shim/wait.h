@@ -4,6 +4,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <cuda.h>
 
@@ -20,11 +21,25 @@ void wait_covered_context(CUcontext context, point_t until);
  * is the last operation there. */
 void wait_covered_by_copy(struct stream_use *use, point_t begun);
 
-/* @event was recorded on the stream after everything handed to the driver by @at; is gone; has
- * completed. The last returns false if nothing is known of it. */
-void wait_event_recorded(CUevent event, CUstream stream, bool per_thread, point_t at);
+/*
+ * @event is about to be recorded, by any thread: from now on nothing is known of it. Then, in any
+ * case, wait_event_recorded() with the turn that was returned, or with 0 if the driver has not
+ * recorded it: it stands behind everything that was handed to the driver in the stream by @at.
+ */
+uint64_t wait_event_recording(CUevent event);
+void wait_event_recorded(CUevent event, uint64_t turn, CUstream stream, bool per_thread,
+			 point_t at);
+
+/* @event is about to be destroyed. */
 void wait_event_gone(CUevent event);
-void wait_event_complete(CUevent event);
+
+/*
+ * Before the driver is asked whether @event is complete, or waits for it: the turn of its last
+ * recording, 0: nothing is known. Then wait_event_complete(): the driver says that it is, which
+ * tells something unless the event was recorded anew meanwhile.
+ */
+uint64_t wait_event_last(CUevent event);
+void wait_event_complete(CUevent event, uint64_t turn);
 
 /* While a thread of the program waits, the tracker has less to look for. */
 extern _Atomic unsigned wait_threads;

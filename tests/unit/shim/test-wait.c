@@ -120,27 +120,97 @@ static void wait_for_per_thread_stream_covers_that_threads(void **state) {
 	assert_int_equal(mine->done, 300);
 }
 
+static void record(CUevent event, CUstream stream, point_t at) {
+	wait_event_recorded(event, wait_event_recording(event), stream, false, at);
+}
+
+static void wait_for(CUevent event) {
+	wait_event_complete(event, wait_event_last(event));
+}
+
 static void wait_for_event_covers_what_came_before_it(void **state) {
 	const CUevent event = (CUevent)0x1230, stranger = (CUevent)0x4560;
 	struct stream_use *there = use(contexts[0], event_stream, false);
 	struct stream_use *beside = use(contexts[0], own, false);
 
-	wait_event_complete(event); /* never recorded: nothing is known */
+	wait_for(event); /* never recorded: nothing is known */
 	assert_int_equal(there->done, 0);
-	wait_event_recorded(event, event_stream, false, 400);
-	wait_event_complete(stranger);
+	record(event, event_stream, 400);
+	wait_for(stranger);
 	assert_int_equal(there->done, 0);
-	wait_event_complete(event);
+	wait_for(event);
 	assert_int_equal(there->done, 400);
 	assert_int_equal(beside->done, 0);
-	wait_event_recorded(event, own, false, 410); /* recorded again, elsewhere */
-	wait_event_complete(event);
+	record(event, own, 410); /* recorded again, elsewhere */
+	wait_for(event);
 	assert_int_equal(there->done, 400);
 	assert_int_equal(beside->done, 410);
-	wait_event_recorded(event, own, false, 420);
+	record(event, own, 420);
 	wait_event_gone(event);
-	wait_event_complete(event);
+	wait_for(event);
 	assert_int_equal(beside->done, 410);
+}
+
+/* The driver's answer may be true of either. */
+static void event_recorded_during_the_wait_covers_nothing(void **state) {
+	const CUevent event = (CUevent)0x1230;
+	struct stream_use *there = use(contexts[0], event_stream, false);
+	struct stream_use *beside = use(contexts[0], own, false);
+	uint64_t waited_for, turn;
+
+	record(event, event_stream, 430);
+	waited_for = wait_event_last(event);
+	record(event, own, 440);
+	wait_event_complete(event, waited_for);
+	assert_int_equal(there->done, 0);
+	assert_int_equal(beside->done, 0);
+
+	turn = wait_event_recording(event);
+	waited_for = wait_event_last(event);
+	wait_event_complete(event, waited_for);
+	wait_event_recorded(event, turn, own, false, 450);
+	wait_event_complete(event, waited_for);
+	assert_int_equal(beside->done, 0);
+	wait_for(event);
+	assert_int_equal(beside->done, 450);
+}
+
+/* By two threads at the same time: the driver may have taken either of them last. */
+static void event_of_two_recordings_tells_of_none(void **state) {
+	const CUevent event = (CUevent)0x1230;
+	struct stream_use *there = use(contexts[0], event_stream, false);
+	struct stream_use *beside = use(contexts[0], own, false);
+	uint64_t first = wait_event_recording(event), second = wait_event_recording(event);
+
+	wait_event_recorded(event, second, own, false, 470);
+	wait_for(event);
+	wait_event_recorded(event, first, event_stream, false, 460);
+	wait_for(event);
+	first = wait_event_recording(event);
+	second = wait_event_recording(event);
+	wait_event_recorded(event, first, event_stream, false, 480);
+	wait_for(event);
+	wait_event_recorded(event, second, own, false, 490);
+	wait_for(event);
+	assert_int_equal(there->done, 0);
+	assert_int_equal(beside->done, 0);
+	record(event, own, 500);
+	wait_for(event);
+	assert_int_equal(beside->done, 500);
+}
+
+static void event_that_was_not_recorded_tells_nothing(void **state) {
+	const CUevent event = (CUevent)0x1230;
+	struct stream_use *there = use(contexts[0], event_stream, false);
+
+	record(event, event_stream, 510);
+	wait_event_recording(event);
+	wait_event_recorded(event, 0, event_stream, false, 520);
+	wait_for(event);
+	assert_int_equal(there->done, 0);
+	record(event, event_stream, 530);
+	wait_for(event);
+	assert_int_equal(there->done, 530);
 }
 
 static void copy_on_legacy_stream_covers_blocking_streams(void **state) {
@@ -231,6 +301,9 @@ int main(void) {
 		cmocka_unit_test(wait_for_context_covers_all_of_it),
 		cmocka_unit_test(wait_for_per_thread_stream_covers_that_threads),
 		cmocka_unit_test(wait_for_event_covers_what_came_before_it),
+		cmocka_unit_test(event_recorded_during_the_wait_covers_nothing),
+		cmocka_unit_test(event_of_two_recordings_tells_of_none),
+		cmocka_unit_test(event_that_was_not_recorded_tells_nothing),
 		cmocka_unit_test(copy_on_legacy_stream_covers_blocking_streams),
 		cmocka_unit_test(what_is_known_stays_known),
 		cmocka_unit_test(points_order_operations_and_waits),

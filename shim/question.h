@@ -2,13 +2,14 @@
  * question.h: the tracker, or a thread that is measured (kernel-end.h), asks the driver about
  * streams that other threads may take away. It begins a question, then looks whether the stream is
  * still there. Who takes one away says so where the asker looks, then waits for the question that
- * may be under way. The asker waits for nobody while it asks; questions wait for each other.
+ * may be under way; or says so between two questions. The asker waits for nobody while it asks;
+ * questions wait for each other.
  */
 #pragma once
 
 #include "proto/units.h"
 
-/* Around each question; by a thread that can't be cancelled. */
+/* Around each question, and what is done between two; by a thread that can't be cancelled. */
 void question_begin(void);
 void question_end(void);
 

@@ -4,8 +4,8 @@
  * The tracker asks the driver (cuStreamQuery, or an event where the stream can't be asked), which
  * leaves nothing behind in the program's streams. It asks only when a job has been quiet for
  * `linger` or must drain, less and less often the longer the answer is no, and never while the
- * program captures. Who takes a stream or a context away marks it first and then waits for the
- * question to end (question.h), so the tracker never touches a dead handle.
+ * program captures. Who takes a stream or a context away says so in the entries between two
+ * questions (question.h), so the tracker never touches a dead handle.
  */
 #include "shim/track.h"
 #include "shim/base/hot.h"
@@ -164,58 +164,49 @@ static CUevent record_last(struct stream_use *u) {
 	return event;
 }
 
+/* The handle of @u may come back as another stream's. */
+static void leave_stream(struct stream_use *u) {
+	point_t last = atomic_load(&u->last);
+
+	if (lane_has(atomic_load(&u->lane), atomic_load(&u->job)) && last > atomic_load(&u->done)) {
+		atomic_store(&u->event_point, last);
+		atomic_store(&u->event, record_last(u));
+	}
+	atomic_store(&u->key, 0);
+	atomic_store(&u->stream, NULL);
+}
+
 void track_stream_going(CUstream stream) {
 	/* The driver won't do that to a default stream. */
 	if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {
 		return;
 	}
+	/* As in ask(): who makes an entry another job's waits until we have our hands off it. */
+	question_begin();
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
-			point_t last = atomic_load(&u->last);
-
-			if (atomic_load(&u->key) != worker_stream_key(w, NULL, stream, false) ||
-			    !atomic_load(&u->context)) {
-				continue;
-			}
-			if (lane_has(atomic_load(&u->lane), atomic_load(&u->job)) &&
-			    last > atomic_load(&u->done)) {
-				atomic_store(&u->event_point, last);
-				atomic_store(&u->event, record_last(u));
-			}
-			/* The handle may come back as another stream's. */
-			atomic_store(&u->key, 0);
-			atomic_store(&u->stream, NULL);
-		}
-	}
-	question_settle();
-}
-
-/* Of contexts that have gone, or are about to: they go with them. The last question may have made
- * one. */
-static void forget_events(void) {
-	worker_for_each(w) {
-		worker_for_each_use(u, w) {
-			CUevent event = atomic_load(&u->event);
-
-			if (event && !atomic_load(&u->context)) {
-				atomic_compare_exchange_strong(&u->event, &event, NULL);
+			if (atomic_load(&u->job) != 0 && atomic_load(&u->context) &&
+			    atomic_load(&u->key) == worker_stream_key(w, NULL, stream, false)) {
+				leave_stream(u);
 			}
 		}
 	}
+	question_end();
 }
 
 void track_context_going(CUcontext context) {
+	question_begin();
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
-			if (atomic_load(&u->context) == context) {
+			if (atomic_load(&u->job) != 0 && atomic_load(&u->context) == context) {
 				atomic_store(&u->key, 0);
 				atomic_store(&u->context, NULL);
+				atomic_store(&u->event, NULL); /* goes with the context */
 				worker_complete_until(u, POINT_NEVER);
 			}
 		}
 	}
-	question_settle();
-	forget_events();
+	question_end();
 	lane_settle(0);
 }
 

@@ -359,9 +359,22 @@ static void decide(struct op *op) {
 	}
 }
 
+/* The entry of the stream where it runs. NULL: no memory. */
+static inline struct stream_use *find_use(const struct op *op) {
+	bool own = op->place.at == op->stream;
+
+	return worker_use(op->worker, op->lane,
+			  atomic_load_explicit(&op->lane->job, memory_order_relaxed), op->id,
+			  own ? op->id->stream : op->place.at);
+}
+
 void op_unconfine(struct op *op) {
+	struct stream_use *use;
+
 	place_enter(&op->place, NULL);
 	op->how = none;
+	use = find_use(op);
+	op->use = use ? use : op->use;
 }
 
 /* ---- the way ---- */
@@ -388,7 +401,6 @@ HOT_CODE void op_kernels_done(const struct op *op) {
 
 static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 	enum op_verdict verdict = resolve(op) ? enter(op, ret_rc) : OP_BYPASS;
-	bool own;
 
 	if (verdict != OP_GO) {
 		return verdict;
@@ -399,10 +411,7 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 		op->begun = point_mark();
 	}
 	decide(op);
-	own = op->place.at == op->stream;
-	op->use = worker_use(op->worker, op->lane,
-			     atomic_load_explicit(&op->lane->job, memory_order_relaxed), op->id,
-			     own ? op->id->stream : op->place.at);
+	op->use = find_use(op);
 	if (!op->use) {
 		atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
 		return OP_BYPASS;

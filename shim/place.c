@@ -364,18 +364,6 @@ static struct realm *find_realm(CUcontext context) {
 	return r;
 }
 
-/* Whose the stream is, where that is not the current context. */
-static CUcontext context_of(CUstream own, CUcontext current) {
-	const struct real *real = real_get();
-	CUcontext context;
-
-	if (own == CU_STREAM_LEGACY || own == CU_STREAM_PER_THREAD || !real->cuStreamGetCtx ||
-	    real->cuStreamGetCtx(own, &context) != CUDA_SUCCESS) {
-		return current;
-	}
-	return context;
-}
-
 /* What the stream is. For the default streams all is known. */
 static void describe(struct place *p) {
 	const struct real *real = real_get();
@@ -400,7 +388,7 @@ static void describe(struct place *p) {
 
 /* With the lock held. */
 static struct place *place_new(const struct stream_id *id) {
-	struct realm *realm = find_realm(context_of(id->stream, id->context));
+	struct realm *realm = find_realm(worker_context_of(id));
 	struct place *p = free_places;
 
 	if (p) {

@@ -44,11 +44,17 @@ HOT_CODE static CUcontext current_context(void) {
 											: NULL;
 }
 
+/* Handles are unique in the process, and a stream may be waited for in any context. Default streams
+ * are each context's own. */
+static bool is_of(const struct stream_use *u, uint64_t key, CUcontext context) {
+	return atomic_load(&u->key) == key &&
+	       (worker_key_is_handle(key) || atomic_load(&u->context) == context);
+}
+
 static void covered_key(uint64_t key, CUcontext context, point_t until) {
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
-			if (atomic_load(&u->job) != 0 && atomic_load(&u->key) == key &&
-			    atomic_load(&u->context) == context) {
+			if (atomic_load(&u->job) != 0 && is_of(u, key, context)) {
 				worker_complete_until(u, until);
 			}
 		}

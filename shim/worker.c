@@ -148,6 +148,17 @@ struct stream_id worker_stream(const struct worker *w, CUcontext context, CUstre
 	};
 }
 
+CUcontext worker_context_of(const struct stream_id *id) {
+	const struct real *real = real_get();
+	CUcontext context;
+
+	if (id->stream == CU_STREAM_LEGACY || id->stream == CU_STREAM_PER_THREAD ||
+	    !real->cuStreamGetCtx || real->cuStreamGetCtx(id->stream, &context) != CUDA_SUCCESS) {
+		return id->context;
+	}
+	return context;
+}
+
 static bool find_blocking(CUstream stream) {
 	const struct real *real = real_get();
 	unsigned flags = 0;
@@ -257,7 +268,7 @@ static struct stream_use *make_use(struct worker *w, struct lane *lane, uint64_t
 	release(u);
 	set(&u->lane, lane);
 	set(&u->key, id->key);
-	set(&u->context, id->context);
+	set(&u->context, worker_context_of(id));
 	set(&u->stream, at);
 	set(&u->blocking, find_blocking(id->stream));
 	begin_use(u, job);

@@ -44,8 +44,8 @@ struct stream_use {
 	nsec_t behind_ns; /* own: what was launched behind the last gate; 0: no gate: see gate.c */
 
 	_Atomic(struct lane *) lane;
-	_Atomic uint64_t key; /* see worker_stream_key(); 0: the stream is gone */
-	_Atomic(CUcontext) context;
+	_Atomic uint64_t key;	    /* see worker_stream_key(); 0: the stream is gone */
+	_Atomic(CUcontext) context; /* of the stream, which may be another than the current one */
 	/* Where the work is, and so which one to ask: the stream, or one that backs it in a
 	 * partition; default streams by their names. */
 	_Atomic(CUstream) stream;
@@ -82,9 +82,9 @@ struct use_chunk {
 
 /* A stream in one context. */
 struct stream_id {
-	CUcontext context;
-	CUstream stream; /* default streams by their names */
-	uint64_t key;	 /* worker_stream_key() */
+	CUcontext context; /* the current one; see worker_context_of() */
+	CUstream stream;   /* default streams by their names */
+	uint64_t key;	   /* worker_stream_key() */
 };
 
 /* What is known of a stream that the program has named. */
@@ -191,8 +191,16 @@ void worker_collect(worker_idle_fn idle);
 uint64_t worker_stream_key(const struct worker *w, CUcontext context, CUstream stream,
 			   bool per_thread);
 
+/* Whether @key says all: the stream of no other context or thread has it. */
+static inline bool worker_key_is_handle(uint64_t key) {
+	return !(key & 1);
+}
+
 struct stream_id worker_stream(const struct worker *w, CUcontext context, CUstream stream,
 			       bool per_thread);
+
+/* Whose the stream is. Copies may be given to a stream of another context than the current one. */
+CUcontext worker_context_of(const struct stream_id *id);
 
 /* What the calling thread remembers about streams counts no longer, nor what any other does: a
  * context or a stream is gone or may be. */

@@ -23,6 +23,7 @@
 #define ANOTHER	  ((CUcontext)0x20)
 #define GOES	  ((CUstream)0x100)
 #define STAYS	  ((CUstream)0x200)
+#define FOREIGN	  ((CUstream)0x400) /* of CONTEXT */
 #define EVENT	  ((CUevent)0x300)
 #define FIRST_JOB 1
 
@@ -75,6 +76,11 @@ static CUresult event_destroy(CUevent event) {
 	return CUDA_SUCCESS;
 }
 
+static CUresult stream_context(CUstream stream, CUcontext *context) {
+	*context = CONTEXT;
+	return stream == FOREIGN ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+
 const struct real *__wrap_real_get(void);
 const struct real *__wrap_real_get(void) {
 	static const struct real real = {
@@ -83,6 +89,7 @@ const struct real *__wrap_real_get(void) {
 		.cuEventCreate = event_create,
 		.cuEventRecord = event_record,
 		.cuEventDestroy_v2 = event_destroy,
+		.cuStreamGetCtx = stream_context,
 	};
 
 	return &real;
@@ -172,11 +179,25 @@ static void a_context_takes_its_events_with_it(void **state) {
 	assert_int_equal(driver.n_destroyed, 0);
 }
 
+/* A copy was given to a stream of another context than the current one. */
+static void a_stream_goes_with_its_own_context(void **state) {
+	struct stream_use *u = use(FIRST_JOB, ANOTHER, FOREIGN);
+
+	(void)state;
+	atomic_store(&u->last, point_now());
+	track_context_going(ANOTHER);
+	assert_int_equal(atomic_load(&u->done), 0);
+	track_context_going(CONTEXT);
+	assert_int_equal(atomic_load(&u->done), POINT_NEVER);
+	assert_int_equal(atomic_load(&u->key), 0);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup(name, setup)
 	const struct CMUnitTest tests[] = {
 		CASE(another_streams_entry_is_left_alone),
 		CASE(a_context_takes_its_events_with_it),
+		CASE(a_stream_goes_with_its_own_context),
 	};
 
 	return cmocka_run_group_tests_name("track", tests, NULL, NULL);

@@ -87,6 +87,15 @@ static void wait_for_stream_covers_that_stream(void **state) {
 	assert_int_equal(legacy->done, 120);
 }
 
+static void wait_for_stream_covers_it_in_any_context(void **state) {
+	struct stream_use *there = use(contexts[0], own, false);
+
+	assert_int_equal(real_get()->cuCtxSetCurrent(contexts[1]), CUDA_SUCCESS);
+	wait_covered_stream(own, false, 130);
+	assert_int_equal(real_get()->cuCtxSetCurrent(contexts[0]), CUDA_SUCCESS);
+	assert_int_equal(there->done, 130);
+}
+
 static void wait_for_context_covers_all_of_it(void **state) {
 	struct stream_use *first = use(contexts[0], own, false);
 	struct stream_use *second = use(contexts[0], NULL, true);
@@ -298,6 +307,7 @@ static void captures_are_counted_from_zero(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wait_for_stream_covers_that_stream),
+		cmocka_unit_test(wait_for_stream_covers_it_in_any_context),
 		cmocka_unit_test(wait_for_context_covers_all_of_it),
 		cmocka_unit_test(wait_for_per_thread_stream_covers_that_threads),
 		cmocka_unit_test(wait_for_event_covers_what_came_before_it),

@@ -4,20 +4,68 @@
 #include "shim/capture.h"
 #include "shim/base/hot.h"
 
+#include <pthread.h>
+#include <stdlib.h>
+
 #include "shim/real.h"
+
+/* A capture, in the stream that it began in. */
+struct capture {
+	uint64_t key;
+	CUcontext context; /* of the stream */
+	struct capture *next;
+};
 
 HOT_LAUNCH _Atomic unsigned capture_count;
 
-void capture_begin(void) {
-	atomic_fetch_add(&capture_count, 1);
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct capture *captures; /* under the lock, as is writing the count */
+
+void capture_begin(uint64_t key, CUcontext context) {
+	struct capture *c = malloc(sizeof(*c));
+
+	pthread_mutex_lock(&lock);
+	atomic_fetch_add(&capture_count, 1); /* for good without memory: then nobody asks */
+	if (c) {
+		*c = (struct capture){key, context, captures};
+		captures = c;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
-void capture_end(void) {
-	unsigned n = atomic_load(&capture_count);
+static void take_out(struct capture **link) {
+	struct capture *c = *link;
 
-	/* Never below 0: a capture may have begun before we looked. */
-	while (n > 0 && !atomic_compare_exchange_weak(&capture_count, &n, n - 1)) {
+	*link = c->next;
+	free(c);
+	atomic_fetch_sub(&capture_count, 1);
+}
+
+void capture_end(uint64_t key) {
+	struct capture **link = &captures;
+
+	pthread_mutex_lock(&lock);
+	while (*link && (*link)->key != key) {
+		link = &(*link)->next;
 	}
+	if (*link) {
+		take_out(link);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void capture_context_gone(CUcontext context) {
+	struct capture **link = &captures;
+
+	pthread_mutex_lock(&lock);
+	while (*link) {
+		if ((*link)->context == context) {
+			take_out(link);
+		} else {
+			link = &(*link)->next;
+		}
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 bool capture_ask(CUstream stream, bool per_thread) {
@@ -38,5 +86,7 @@ bool capture_ask(CUstream stream, bool per_thread) {
 }
 
 void capture_after_fork(void) {
+	pthread_mutex_init(&lock, NULL);
+	captures = NULL;
 	atomic_store(&capture_count, 0);
 }

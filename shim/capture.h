@@ -5,12 +5,18 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <cuda.h>
 
-/* Between these no stream may be asked anything, as that would spoil the capture. */
-void capture_begin(void);
-void capture_end(void);
+/*
+ * Between these no stream may be asked anything, as that would spoil the capture. It begins in the
+ * stream of @key (worker_stream_key()), which is @context's; and ends there, or with all captures
+ * in the streams of a context that is gone. The end of none is nothing.
+ */
+void capture_begin(uint64_t key, CUcontext context);
+void capture_end(uint64_t key);
+void capture_context_gone(CUcontext context);
 
 /* Whether any stream is being captured. */
 extern _Atomic unsigned capture_count __attribute__((visibility("hidden")));

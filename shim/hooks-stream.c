@@ -2,6 +2,7 @@
  * hooks-stream.c: what the program does with its streams beside giving them work: making one wait
  * for another, callbacks, attributes, captures, their end.
  */
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "shim/capture.h"
@@ -145,86 +146,113 @@ static void stream_goes(CUstream stream) {
 	state_leave(token);
 }
 
+/* With what was being captured in it. */
+static CUresult stream_gone(CUstream stream, CUresult rc) {
+	if (rc == CUDA_SUCCESS) {
+		capture_end(worker_stream_key(NULL, NULL, stream, false));
+	}
+	return rc;
+}
+
 CUresult on_cuStreamDestroy(CUstream stream) {
 	stream_goes(stream);
-	return real_get()->cuStreamDestroy(stream);
+	return stream_gone(stream, real_get()->cuStreamDestroy(stream));
 }
 
 CUresult on_cuStreamDestroy_v2(CUstream stream) {
 	stream_goes(stream);
-	return real_get()->cuStreamDestroy_v2(stream);
+	return stream_gone(stream, real_get()->cuStreamDestroy_v2(stream));
 }
 
 /* ---- captures ---- */
 
+static struct stream_id id_of(CUstream stream, bool per_thread) {
+	const struct real *real = real_get();
+	CUcontext context = NULL;
+
+	if (real->cuCtxGetCurrent) {
+		real->cuCtxGetCurrent(&context);
+	}
+	return worker_stream(worker_get(), context, stream, per_thread);
+}
+
 /* The tracker must not ask a stream that is being captured: it would spoil the capture. And what is
- * captured has no place but the stream itself. */
-static void capture_begins(CUstream stream, bool per_thread) {
-	capture_begin();
+ * captured has no place but the stream itself. Return: the key of the stream. */
+static uint64_t capture_begins(CUstream stream, bool per_thread) {
+	const struct stream_id id = id_of(stream, per_thread);
+
+	capture_begin(id.key, worker_context_of(&id));
 	if (place_active() && !capture_is_on(stream, per_thread)) {
 		place_capturing(stream, per_thread);
 	}
 	question_settle();
+	return id.key;
 }
 
-static CUresult capture_began(CUresult rc) {
+static CUresult capture_began(uint64_t key, CUresult rc) {
 	if (rc != CUDA_SUCCESS) {
-		capture_end();
+		capture_end(key);
 	}
 	return rc;
 }
 
 CUresult on_cuStreamBeginCapture(CUstream stream) {
-	capture_begins(stream, false);
-	return capture_began(real_get()->cuStreamBeginCapture(stream));
+	uint64_t key = capture_begins(stream, false);
+
+	return capture_began(key, real_get()->cuStreamBeginCapture(stream));
 }
 
 CUresult on_cuStreamBeginCapture_ptsz(CUstream stream) {
-	capture_begins(stream, true);
-	return capture_began(real_get()->cuStreamBeginCapture_ptsz(stream));
+	uint64_t key = capture_begins(stream, true);
+
+	return capture_began(key, real_get()->cuStreamBeginCapture_ptsz(stream));
 }
 
 CUresult on_cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
-	capture_begins(stream, false);
-	return capture_began(real_get()->cuStreamBeginCapture_v2(stream, mode));
+	uint64_t key = capture_begins(stream, false);
+
+	return capture_began(key, real_get()->cuStreamBeginCapture_v2(stream, mode));
 }
 
 CUresult on_cuStreamBeginCapture_v2_ptsz(CUstream stream, CUstreamCaptureMode mode) {
-	capture_begins(stream, true);
-	return capture_began(real_get()->cuStreamBeginCapture_v2_ptsz(stream, mode));
+	uint64_t key = capture_begins(stream, true);
+
+	return capture_began(key, real_get()->cuStreamBeginCapture_v2_ptsz(stream, mode));
 }
 
 CUresult on_cuStreamBeginCaptureToGraph(CUstream stream, CUgraph graph,
 					const CUgraphNode *dependencies,
 					const CUgraphEdgeData *edges, size_t n,
 					CUstreamCaptureMode mode) {
-	capture_begins(stream, false);
-	return capture_began(real_get()->cuStreamBeginCaptureToGraph(stream, graph, dependencies,
-								     edges, n, mode));
+	uint64_t key = capture_begins(stream, false);
+
+	return capture_began(key, real_get()->cuStreamBeginCaptureToGraph(
+					  stream, graph, dependencies, edges, n, mode));
 }
 
 CUresult on_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
 					     const CUgraphNode *dependencies,
 					     const CUgraphEdgeData *edges, size_t n,
 					     CUstreamCaptureMode mode) {
-	capture_begins(stream, true);
-	return capture_began(real_get()->cuStreamBeginCaptureToGraph_ptsz(
-		stream, graph, dependencies, edges, n, mode));
+	uint64_t key = capture_begins(stream, true);
+
+	return capture_began(key, real_get()->cuStreamBeginCaptureToGraph_ptsz(
+					  stream, graph, dependencies, edges, n, mode));
 }
 
-/* Whatever it returns, a capture that there was is over, unless the stream was not the one it began
- * on; such a program gets an error and our tracker a holiday until the capture ends. */
-static CUresult capture_ended(CUresult rc) {
-	if (rc != CUDA_ERROR_ILLEGAL_STATE && rc != CUDA_ERROR_STREAM_CAPTURE_UNMATCHED) {
-		capture_end();
+/* Whatever it returns, a capture that began in the stream is over, unless another thread may have
+ * to end it; such a program gets an error and our tracker a holiday until the capture ends. */
+static CUresult capture_ended(CUstream stream, bool per_thread, CUresult rc) {
+	if (rc != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
+		capture_end(id_of(stream, per_thread).key);
 	}
 	return rc;
 }
 
 CUresult on_cuStreamEndCapture(CUstream stream, CUgraph *graph) {
-	return capture_ended(real_get()->cuStreamEndCapture(stream, graph));
+	return capture_ended(stream, false, real_get()->cuStreamEndCapture(stream, graph));
 }
 
 CUresult on_cuStreamEndCapture_ptsz(CUstream stream, CUgraph *graph) {
-	return capture_ended(real_get()->cuStreamEndCapture_ptsz(stream, graph));
+	return capture_ended(stream, true, real_get()->cuStreamEndCapture_ptsz(stream, graph));
 }

@@ -229,7 +229,11 @@ static void context_goes(CUcontext context) {
 	state_leave(token);
 }
 
-static CUresult context_gone(CUresult rc) {
+/* @context: NULL: its streams are still there. */
+static CUresult context_gone(CUcontext context, CUresult rc) {
+	if (rc == CUDA_SUCCESS && context) {
+		capture_context_gone(context);
+	}
 	worker_forget_streams();
 	job_context_gone(); /* nothing of it runs any more */
 	return rc;
@@ -238,13 +242,13 @@ static CUresult context_gone(CUresult rc) {
 CUresult on_cuCtxDestroy(CUcontext context) {
 	attach_forget(context);
 	context_goes(context);
-	return context_gone(real_get()->cuCtxDestroy(context));
+	return context_gone(context, real_get()->cuCtxDestroy(context));
 }
 
 CUresult on_cuCtxDestroy_v2(CUcontext context) {
 	attach_forget(context);
 	context_goes(context);
-	return context_gone(real_get()->cuCtxDestroy_v2(context));
+	return context_gone(context, real_get()->cuCtxDestroy_v2(context));
 }
 
 CUresult on_cuCtxAttach(CUcontext *context, unsigned flags) {
@@ -261,7 +265,7 @@ CUresult on_cuCtxDetach(CUcontext context) {
 		return real_get()->cuCtxDetach(context); /* others have it still */
 	}
 	context_goes(context);
-	return context_gone(real_get()->cuCtxDetach(context));
+	return context_gone(context, real_get()->cuCtxDetach(context));
 }
 
 /* One of the program's own. */
@@ -272,7 +276,7 @@ CUresult on_cuGreenCtxDestroy(CUgreenCtx green) {
 	    real_get()->cuCtxFromGreenCtx(&context, green) == CUDA_SUCCESS) {
 		context_goes(context);
 	}
-	return context_gone(real_get()->cuGreenCtxDestroy(green));
+	return context_gone(NULL, real_get()->cuGreenCtxDestroy(green));
 }
 
 /* ---- primary contexts go with the last of those who hold them ---- */
@@ -295,7 +299,7 @@ static CUresult end_primary(end_primary_fn end, CUdevice device, CUcontext going
 		return end(device);
 	}
 	context_goes(going);
-	return context_gone(end(device));
+	return context_gone(going, end(device));
 }
 
 static CUresult release_primary(end_primary_fn release, CUdevice device) {

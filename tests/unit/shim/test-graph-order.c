@@ -373,14 +373,16 @@ static void launches_outside_jobs_are_in_order_too(void **state) {
 }
 
 static void what_is_captured_is_no_launch(void **state) {
+	const uint64_t key = (uintptr_t)stream(2);
+
 	(void)state;
 	launch_in(1, &parts[0]);
-	capture_begin();
+	capture_begin(key, CONTEXT);
 	driver.captured = stream(2);
 	assert_int_equal(try_launch(2, NULL), CUDA_SUCCESS);
 	assert_int_equal(driver.n_launches, 1);
 	driver.captured = NULL;
-	capture_end();
+	capture_end(key);
 	assert_int_equal(driver.n_uploads, 0);
 	launch_in(3, &parts[0]);
 	assert_int_equal(driver.n_uploads, 0);

@@ -385,11 +385,15 @@ static void replace(unsigned s) {
 	memset(&program.promised[s], 0, sizeof(program.promised[s]));
 }
 
+static uint64_t key_of(unsigned s) {
+	return worker_stream_key(worker_get(), NULL, program.streams[s], false);
+}
+
 static void capture(unsigned s) {
 	if (s == S_LEGACY) {
 		return;
 	}
-	capture_begin();
+	capture_begin(key_of(s), NULL);
 	place_capturing(program.streams[s], false);
 	assert_ptr_equal(place_where(program.streams[s], false), program.streams[s]);
 	stream_of(program.streams[s])->captured = true;
@@ -399,7 +403,7 @@ static void end_captures(void) {
 	for (unsigned s = 0; s < STREAMS; s++) {
 		if (stream_of(program.streams[s])->captured) {
 			stream_of(program.streams[s])->captured = false;
-			capture_end();
+			capture_end(key_of(s));
 		}
 	}
 }

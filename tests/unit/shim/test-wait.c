@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "shim/capture.h"
+#include "shim/hooks.h"
 #include "shim/lane.h"
 #include "shim/point.h"
 #include "shim/wait.h"
@@ -55,7 +56,6 @@ static int teardown(void **state) {
 
 	real->cuStreamDestroy_v2(blocking);
 	real->cuStreamDestroy_v2(own);
-	real->cuStreamDestroy_v2(event_stream);
 	return 0;
 }
 
@@ -292,16 +292,42 @@ static void points_order_operations_and_waits(void **state) {
 }
 
 static void captures_are_counted_from_zero(void **state) {
+	const uint64_t first = (uintptr_t)own, second = (uintptr_t)blocking;
+
 	assert_false(capture_any());
-	capture_end(); /* one that began before we looked */
-	capture_begin();
+	capture_end(first); /* one that began before we looked */
+	capture_begin(first, contexts[0]);
 	assert_true(capture_any());
-	capture_begin();
-	capture_end();
+	capture_end(second);
 	assert_true(capture_any());
-	capture_end();
+	capture_begin(second, contexts[0]);
+	capture_end(first);
+	assert_true(capture_any());
+	capture_end(second);
 	assert_false(capture_any());
 	assert_false(capture_is_on(own, false));
+}
+
+static void captures_end_with_their_stream_or_context(void **state) {
+	const struct real *real = real_get();
+	CUstream stream;
+
+	assert_int_equal(real->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	assert_int_equal(on_cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED),
+			 CUDA_SUCCESS);
+	assert_true(capture_any());
+	assert_int_equal(on_cuStreamDestroy_v2(event_stream), CUDA_SUCCESS); /* another one */
+	assert_true(capture_any());
+	assert_int_equal(on_cuStreamDestroy_v2(stream), CUDA_SUCCESS);
+	assert_false(capture_any());
+
+	assert_int_equal(real->cuCtxSetCurrent(contexts[1]), CUDA_SUCCESS);
+	assert_int_equal(real->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+	assert_int_equal(on_cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED),
+			 CUDA_SUCCESS);
+	assert_int_equal(on_cuCtxDestroy_v2(contexts[1]), CUDA_SUCCESS);
+	assert_false(capture_any());
+	assert_int_equal(real->cuCtxSetCurrent(contexts[0]), CUDA_SUCCESS);
 }
 
 int main(void) {
@@ -318,6 +344,7 @@ int main(void) {
 		cmocka_unit_test(what_is_known_stays_known),
 		cmocka_unit_test(points_order_operations_and_waits),
 		cmocka_unit_test(captures_are_counted_from_zero),
+		cmocka_unit_test(captures_end_with_their_stream_or_context),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

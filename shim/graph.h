@@ -67,9 +67,9 @@ struct graph_use graph_use_begin(CUgraphExec exec, struct partition *p, CUcontex
 void graph_use_end(struct graph_use *use);
 
 /*
- * Before @use is launched in @place for @exec: the stream waits there for the last launch of @exec,
- * if that was of another executable graph and in another stream. Costs 3 to 6 us then (H200), else
- * a few loads. The stream is not being captured, and its context is current.
+ * Before @use is launched in @place for @exec, or uploaded: the stream waits there for the last
+ * launch of @exec, if that was of another executable graph and in another stream. Costs 3 to 6 us
+ * then (H200), else a few loads. The stream is not being captured, and its context is current.
  * @key: worker_stream_key() of the program's stream; 0: not known, it may be any.
  * Return: CUDA_SUCCESS; an error of the driver: the order can't be had, so @use may not be
  * launched.

@@ -1,5 +1,5 @@
 /*
- * hooks-graph.c: graphs: instantiated, changed, launched.
+ * hooks-graph.c: graphs: instantiated, changed, launched, uploaded.
  */
 #include "shim/base/log.h"
 #include "shim/capture.h"
@@ -9,7 +9,9 @@
 #include "shim/kernels-done.h"
 #include "shim/lane.h"
 #include "shim/op.h"
+#include "shim/place.h"
 #include "shim/real.h"
+#include "shim/worker.h"
 
 static CUresult instantiated(CUresult rc, CUgraphExec *exec, CUgraph graph,
 			     unsigned long long flags) {
@@ -75,6 +77,7 @@ CUresult on_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
 
 /* ---- launches ---- */
 
+/* Or uploads. */
 typedef CUresult(CUDAAPI *launch_fn)(CUgraphExec, CUstream);
 
 /* Launches @use, which stands for @exec. @key: of the program's stream, see graph_order(). */
@@ -184,4 +187,40 @@ CUresult on_cuGraphLaunch(CUgraphExec exec, CUstream stream) {
 
 CUresult on_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
 	return launch_graph(exec, stream, true, real_get()->cuGraphLaunch_ptsz);
+}
+
+/* ---- uploads: each comes behind the launches of its graph, also behind its variants' ---- */
+
+/* In a capture it is an error. */
+static CUresult upload_in_order(CUgraphExec exec, const struct place_use *place, launch_fn upload) {
+	uint64_t key = worker_stream_key(NULL, NULL, place->stream, place->per_thread);
+	const struct graph_use use = {.exec = exec};
+	CUresult rc = CUDA_SUCCESS;
+
+	if (!capture_is_on(place->stream, place->per_thread)) {
+		rc = graph_order(exec, &use, place, worker_key_is_handle(key) ? key : 0);
+	}
+	return rc == CUDA_SUCCESS ? upload(exec, place->at) : rc;
+}
+
+static CUresult upload_graph(CUgraphExec exec, CUstream stream, bool per_thread, launch_fn upload) {
+	struct place_use place = {.stream = stream, .per_thread = per_thread, .at = stream};
+	CUresult rc;
+
+	if (place_active()) {
+		place_follow(&place);
+	}
+	rc = upload_in_order(exec, &place, upload);
+	if (place_active()) {
+		place_leave(&place);
+	}
+	return rc;
+}
+
+CUresult on_cuGraphUpload(CUgraphExec exec, CUstream stream) {
+	return upload_graph(exec, stream, false, real_get()->cuGraphUpload);
+}
+
+CUresult on_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream) {
+	return upload_graph(exec, stream, true, real_get()->cuGraphUpload_ptsz);
 }

@@ -263,6 +263,12 @@ static void launch_in(unsigned number, struct partition *to) {
 	assert_int_equal(driver.n_launches, before + 1);
 }
 
+/* What comes behind it is behind all launches. */
+static void upload_in(unsigned number) {
+	assert_int_equal(on_cuGraphUpload(&program, stream(number)), CUDA_SUCCESS);
+	assert_int_equal(driver.behind[number] & all_launches(), all_launches());
+}
+
 static int setup(void **state) {
 	(void)state;
 	memset(&driver, 0, sizeof(driver));
@@ -311,6 +317,22 @@ static void so_do_variants_of_another_level(void **state) {
 	launch_in(3, &parts[0]);
 	assert_int_equal(driver.n_made, 2);
 	assert_int_equal(driver.n_uploads, 2);
+}
+
+static void uploads_come_behind_variants(void **state) {
+	(void)state;
+	upload_in(1);
+	launch_in(1, &parts[0]);
+	upload_in(2);
+	assert_int_equal(driver.n_uploads, 3); /* and one of the variant */
+	upload_in(1);
+	assert_int_equal(driver.n_uploads, 4);
+	launch_in(3, NULL);
+	upload_in(4);
+	assert_int_equal(driver.n_uploads, 6);
+	launch_in(2, &parts[1]);
+	assert_int_equal(on_cuGraphUpload_ptsz(&program, CU_STREAM_PER_THREAD), CUDA_SUCCESS);
+	assert_int_equal(driver.behind[0] & all_launches(), all_launches());
 }
 
 /* Each launch is behind all before it, not just behind those of the last variant. */
@@ -446,6 +468,7 @@ int main(void) {
 		CASE(variants_come_one_behind_the_other),
 		CASE(so_do_variants_and_the_programs_own),
 		CASE(so_do_variants_of_another_level),
+		CASE(uploads_come_behind_variants),
 		CASE(what_the_driver_orders_costs_nothing),
 		CASE(a_launch_that_fails_does_not_count),
 		CASE(a_new_stream_is_none_that_is_gone),

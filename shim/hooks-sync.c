@@ -1,7 +1,6 @@
 /*
  * hooks-sync.c: the program's waits and questions, events, and the end of contexts.
  */
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "shim/attach.h"
@@ -29,7 +28,7 @@
 /* ---- waits: what was handed over before them is complete after them ---- */
 
 static point_t wait_begin(void) {
-	atomic_fetch_add(&wait_threads, 1);
+	worker_wait_begin(worker_get());
 	state_self.depth++;
 	return point_mark();
 }
@@ -40,7 +39,7 @@ static CUstream where(CUstream stream, bool per_thread) {
 
 HOT_CODE static void wait_end(void) {
 	state_self.depth--;
-	atomic_fetch_sub(&wait_threads, 1);
+	worker_wait_end(state_self.worker);
 }
 
 HOT_CODE CUresult on_cuCtxSynchronize(void) {

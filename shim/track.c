@@ -35,7 +35,6 @@
 #include "shim/state.h"
 #include "shim/terms.h"
 #include "shim/turn.h"
-#include "shim/wait.h"
 #include "shim/wake.h"
 #include "shim/watch.h"
 #include "shim/worker.h"
@@ -261,7 +260,7 @@ static struct watch_view view_of(struct lane *lane, nsec_t now) {
 		.held = job_is_held(lane) && !lane_is_stopping(lane),
 		.draining = atomic_load(&lane->state) == LANE_DRAINING,
 		.prompt = !atomic_load(&lane->terms) || atomic_load(&lane->recording),
-		.waiting = atomic_load(&wait_threads) > 0,
+		.waiting = atomic_load(&worker_waiting) > 0,
 	};
 
 	v.ops = count_ops(lane, v.job, &v.inside);

@@ -34,7 +34,6 @@ struct event_mark {
 #define TURN_BUSY (TURN_NEXT - 1)
 
 static struct event_mark marks[EVENTS];
-HOT_WRITTEN _Atomic unsigned wait_threads;
 
 HOT_CODE static CUcontext current_context(void) {
 	const struct real *real = real_get();
@@ -160,5 +159,4 @@ void wait_event_complete(CUevent event, uint64_t turn) {
 
 void wait_after_fork(void) {
 	memset(marks, 0, sizeof(marks));
-	atomic_store(&wait_threads, 0);
 }

@@ -41,8 +41,5 @@ void wait_event_gone(CUevent event);
 uint64_t wait_event_last(CUevent event);
 void wait_event_complete(CUevent event, uint64_t turn);
 
-/* While a thread of the program waits, the tracker has less to look for. */
-extern _Atomic unsigned wait_threads;
-
 /* After fork, in the child: forget everything without calling the driver. */
 void wait_after_fork(void);

@@ -19,11 +19,26 @@
 
 HOT_DATA _Atomic(struct worker *) worker_list;
 HOT_LAUNCH _Atomic uint32_t worker_epoch = 1;
+HOT_WRITTEN _Atomic unsigned worker_waiting;
 static pthread_key_t exit_key;
 
 /* How late the kernel may let threads wake up that have not said otherwise, and the least. */
 #define DEFAULT_SLACK_NS 50000
 #define LEAST_SLACK_NS	 1UL
+
+HOT_CODE void worker_wait_begin(struct worker *w) {
+	if (w) {
+		w->waits = true;
+		atomic_fetch_add(&worker_waiting, 1);
+	}
+}
+
+HOT_CODE void worker_wait_end(struct worker *w) {
+	if (w && w->waits) {
+		w->waits = false;
+		atomic_fetch_sub(&worker_waiting, 1);
+	}
+}
 
 static void on_thread_exit(void *data) {
 	struct worker *w = data;
@@ -36,6 +51,7 @@ static void on_thread_exit(void *data) {
 		}
 		atomic_store(&w->inside, NULL);
 	}
+	worker_wait_end(w);
 	if (w->lanes) {
 		lane_thread_gone(w->lanes);
 	}
@@ -302,5 +318,6 @@ void worker_forget_streams(void) {
 
 void worker_after_fork(void) {
 	atomic_store(&worker_list, NULL);
+	atomic_store(&worker_waiting, 0);
 	state_self.worker = NULL;
 }

@@ -126,6 +126,7 @@ struct worker {
 	struct worker *next __attribute__((aligned(WORKER_CACHE_LINE))); /* immutable */
 	_Atomic enum worker_life life;
 	uint32_t tid; /* of the present thread */
+	bool waits;   /* own: see worker_wait_begin() */
 
 	/* own: what is known of the last operation's stream; see worker_stream_is_last() */
 	struct stream_state last;
@@ -179,6 +180,14 @@ struct worker *worker_attach(void);
 static inline struct worker *worker_get(void) {
 	return state_self.worker ? state_self.worker : worker_attach();
 }
+
+/* Around each wait of the program, by @w's own thread, not nested. NULL: it does not count. The end
+ * of a thread that was cancelled in between ends it. */
+void worker_wait_begin(struct worker *w);
+void worker_wait_end(struct worker *w);
+
+/* So many threads wait. Then the tracker has less to look for. */
+extern _Atomic unsigned worker_waiting;
 
 /* Return: whether a worker whose thread is gone may be given to a new one. */
 typedef bool (*worker_idle_fn)(struct worker *w);

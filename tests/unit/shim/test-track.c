@@ -1,6 +1,6 @@
 /*
- * test-track.c: streams and contexts go while other threads have worked there. The driver is the
- * test's.
+ * test-track.c: streams and contexts go while other threads have worked there, and threads while
+ * they wait. The driver is the test's.
  */
 #include "shim/real.h"
 
@@ -12,9 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
+#include "shim/hooks.h"
 #include "shim/lane.h"
 #include "shim/track.h"
 #include "shim/worker.h"
@@ -81,6 +83,14 @@ static CUresult stream_context(CUstream stream, CUcontext *context) {
 	return stream == FOREIGN ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
 }
 
+/* Until the thread is cancelled. */
+static CUresult stream_wait(CUstream stream) {
+	(void)stream;
+	while (pause() < 0) {
+	}
+	return CUDA_SUCCESS;
+}
+
 const struct real *__wrap_real_get(void);
 const struct real *__wrap_real_get(void) {
 	static const struct real real = {
@@ -90,6 +100,7 @@ const struct real *__wrap_real_get(void) {
 		.cuEventRecord = event_record,
 		.cuEventDestroy_v2 = event_destroy,
 		.cuStreamGetCtx = stream_context,
+		.cuStreamSynchronize = stream_wait,
 	};
 
 	return &real;
@@ -192,12 +203,32 @@ static void a_stream_goes_with_its_own_context(void **state) {
 	assert_int_equal(atomic_load(&u->key), 0);
 }
 
+static void *wait_for_ever(void *data) {
+	(void)data;
+	on_cuStreamSynchronize(STAYS);
+	return NULL;
+}
+
+static void a_thread_that_is_cancelled_waits_no_more(void **state) {
+	pthread_t thread;
+
+	(void)state;
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_ever, NULL), 0);
+	while (atomic_load(&worker_waiting) == 0) {
+		sched_yield();
+	}
+	pthread_cancel(thread);
+	pthread_join(thread, NULL);
+	assert_int_equal(atomic_load(&worker_waiting), 0);
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup(name, setup)
 	const struct CMUnitTest tests[] = {
 		CASE(another_streams_entry_is_left_alone),
 		CASE(a_context_takes_its_events_with_it),
 		CASE(a_stream_goes_with_its_own_context),
+		CASE(a_thread_that_is_cancelled_waits_no_more),
 	};
 
 	return cmocka_run_group_tests_name("track", tests, NULL, NULL);

@@ -68,25 +68,15 @@ static void slots_add(struct table_slots *s, uintptr_t key, void *value) {
 	}
 }
 
-static size_t slots_count_live(const struct table_slots *s) {
-	size_t n = 0;
-
-	for (size_t i = 0; i < (size_t)1 << s->bits; i++) {
-		n += atomic_load_explicit(&s->slot[i].value, memory_order_relaxed) != NULL;
-	}
-	return n;
-}
-
-/* Room for one key more: at most half of the slots live in the new table. */
+/*
+ * Twice the slots, without the dead keys. However few are alive: old slots are kept, so a table
+ * that is copied each time it is full of dead keys takes ever more. Handles are addresses, which
+ * come back, and a key that does finds its slot: a table with room for all that come grows no more.
+ */
 static int table_grow(struct table *t) {
 	struct table_slots *old = atomic_load_explicit(&t->slots, memory_order_relaxed), *s;
-	unsigned bits = TABLE_BITS_FIRST;
+	unsigned bits = old ? old->bits + 1 : TABLE_BITS_FIRST;
 
-	if (old) {
-		for (size_t live = slots_count_live(old) + 1; ((size_t)1 << bits) / 2 < live;) {
-			bits++;
-		}
-	}
 	s = calloc(1, sizeof(*s) + ((size_t)1 << bits) * sizeof(s->slot[0]));
 	if (!s) {
 		return -ENOMEM;

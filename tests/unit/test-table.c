@@ -14,6 +14,15 @@
 
 #include "shim/base/table.h"
 
+static size_t n_allocated; /* times */
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size) {
+	n_allocated++;
+	return __real_calloc(n, size);
+}
+
 static void table_finds_what_was_put(void **state) {
 	struct table t = TABLE_NULL;
 	int a, b;
@@ -61,6 +70,30 @@ static void table_agrees_with_an_array(void **state) {
 			in[i] = false;
 		}
 	}
+	table_deinit(&t);
+}
+
+#define HANDLES 200
+
+/* As those of a program that makes and destroys streams and graphs for days. */
+static void table_takes_no_more_for_keys_that_come_back(void **state) {
+	struct table t = TABLE_NULL;
+	size_t after_first = 0;
+	uint64_t seed = 42;
+	int value;
+
+	n_allocated = 0;
+	for (unsigned i = 0; i < 100000; i++) {
+		uintptr_t key = (prng(&seed) % HANDLES + 1) << 4;
+
+		assert_int_equal(table_put(&t, key, &value), 0);
+		assert_ptr_equal(table_take(&t, key), &value);
+		if (i == 100 * HANDLES) {
+			after_first = n_allocated;
+		}
+	}
+	assert_true(after_first > 0);
+	assert_int_equal(n_allocated, after_first);
 	table_deinit(&t);
 }
 
@@ -112,6 +145,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_finds_what_was_put),
 		cmocka_unit_test(table_agrees_with_an_array),
+		cmocka_unit_test(table_takes_no_more_for_keys_that_come_back),
 		cmocka_unit_test(table_is_read_while_it_grows),
 	};
 

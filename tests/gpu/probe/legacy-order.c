@@ -8,7 +8,9 @@
  * Each way of waiting ROUNDS times.
  *
  * usage: legacy-order [ROUNDS [SLEEP_US]]     (200, 300)
- *	For each way: in how many rounds the copy came too early.
+ *	For each way: in how many rounds the copy came too early. Then whether to synchronize one
+ *	stream waits for a long memset that came before in the other, too, with and without an
+ *	operation in between.
  *
  * An H200 (HARDWARE.md, 16): a copy of 4 bytes of pinned memory comes too early each time if it
  * waits by the legacy stream's rules alone, and nothing else does.
@@ -125,6 +127,46 @@ static bool run(const struct way *way, unsigned round, const struct work *work) 
 	return got != round;
 }
 
+/* By the legacy stream's rules @later comes behind the memset in @first. Return: whether that still
+ * ran when @later had been waited for. @between: what @later does: 0: nothing; 1: it waits for an
+ * event that is complete; 2: a small memset. */
+static bool sync_is_early(enum stream first, enum stream later, unsigned between) {
+	bool early;
+
+	CHECK(cuCtxSynchronize());
+	CHECK(cuEventRecord(event, streams[later]));
+	CHECK(cuEventSynchronize(event));
+	CHECK(cuMemsetD32Async(large, between, LARGE_WORDS, streams[first]));
+	if (between == 1) {
+		CHECK(cuStreamWaitEvent(streams[later], event, 0));
+	} else if (between == 2) {
+		CHECK(cuMemsetD32Async(word, between, 1, streams[later]));
+	}
+	CHECK(cuStreamSynchronize(streams[later]));
+	early = cuStreamQuery(streams[first]) == CUDA_ERROR_NOT_READY;
+	CHECK(cuCtxSynchronize());
+	return early;
+}
+
+static void look_at_syncs(unsigned rounds) {
+	static const enum stream pairs[][2] = {
+		{LEGACY, BLOCKING}, {LEGACY, OWN}, {BLOCKING, LEGACY}, {OWN, LEGACY}};
+	static const char *const names[] = {
+		"legacy, then blocking", "legacy, then the thread's own", "blocking, then legacy",
+		"the thread's own, then legacy"};
+
+	printf("synchronized too early of %u | nothing | a wait for a complete event | a memset\n",
+	       rounds);
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+		unsigned early[3] = {0};
+
+		for (unsigned r = 0; r < 3 * rounds; r++) {
+			early[r % 3] += sync_is_early(pairs[i][0], pairs[i][1], r % 3);
+		}
+		printf("%-38s %4u %4u %4u\n", names[i], early[0], early[1], early[2]);
+	}
+}
+
 int main(int argc, char **argv) {
 	unsigned rounds = argc > 1 ? (unsigned)atoi(argv[1]) : 200;
 	CUcontext context;
@@ -161,5 +203,6 @@ int main(int argc, char **argv) {
 		}
 		printf("\n");
 	}
+	look_at_syncs(rounds);
 	return 0;
 }

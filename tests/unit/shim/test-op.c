@@ -52,7 +52,7 @@ static void begin(struct op *op, struct stream_id *id) {
 static void what_is_unconfined_is_booked_where_it_goes(void **state) {
 	struct stream_use *left, *goes;
 	struct stream_id id;
-	struct op op;
+	struct op op = {.kernel = NULL}; /* op_begin() would have said the rest */
 
 	(void)state;
 	begin(&op, &id);

@@ -196,6 +196,11 @@ static void event_submit(struct client *c, const struct wire_object *q, enum dev
 	op->base.event = &op->mark->device;
 	op->base.event_number = op->mark->device.recorded;
 	client_reply(c, q->h.id, st->context->fault);
+	/* As a driver does: a stream with nothing but that has nothing to do. */
+	if (kind == DEVICE_WAIT && op->mark->device.done >= op->base.event_number) {
+		op_free(op);
+		return;
+	}
 	device_submit(st->device, &op->base);
 }
 

@@ -147,6 +147,32 @@ static void api_calls_host_functions_in_the_order_of_the_stream(void **state) {
 	OK(cuStreamDestroy(s));
 }
 
+/* Then a blocking stream has nothing to do behind the legacy one, and is not waited for. */
+static void api_takes_waits_for_complete_events_for_none(void **state) {
+	struct fixture *f = *state;
+	CUstream blocking;
+	struct gate g;
+	CUevent event;
+
+	gate_close(&g);
+	OK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	OK(cuEventRecord(event, blocking));
+	OK(cuEventSynchronize(event));
+	gate_launch(&g, f->wait, NULL, 1);
+	OK(cuStreamWaitEvent(blocking, event, 0));
+	OK(cuStreamQuery(blocking));
+	OK(cuEventRecord(event, blocking));
+	OK(cuStreamWaitEvent(blocking, event, 0));
+	assert_int_equal(cuStreamQuery(blocking), CUDA_ERROR_NOT_READY);
+	gate_open(&g);
+	OK(cuStreamSynchronize(blocking));
+	OK(cuCtxSynchronize());
+	OK(cuEventDestroy(event));
+	OK(cuStreamDestroy(blocking));
+	OK(cuMemFreeHost((void *)g.words));
+}
+
 struct changed {
 	sem_t go;
 	unsigned *words; /* pinned, 32 */
@@ -240,6 +266,7 @@ int main(void) {
 		cmocka_unit_test(api_orders_and_times_by_events),
 		cmocka_unit_test(api_waits_for_values_in_host_memory),
 		cmocka_unit_test(api_calls_host_functions_in_the_order_of_the_stream),
+		cmocka_unit_test(api_takes_waits_for_complete_events_for_none),
 		cmocka_unit_test(api_reads_little_pinned_memory_at_the_call),
 		cmocka_unit_test(api_serves_many_threads),
 	};

@@ -243,6 +243,17 @@ void steered_close(struct steered *s) {
 	s->fd = s->page_fd = -1;
 }
 
+void steered_leave(struct steered *s) {
+	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+
+	m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;
+	m.goodbye = &goodbye;
+	shim_send(s->fd, &m);
+	harness_settle();
+	steered_close(s);
+}
+
 struct terms steered_terms(const struct steered *s, unsigned gpu) {
 	return terms_unpack(atomic_load(&s->page->gpu[gpu].word));
 }

@@ -141,6 +141,9 @@ struct steered {
 struct steered steered_open(const char *program, const Sbeet__TaskSpec *task, uint32_t mask);
 void steered_close(struct steered *s);
 
+/* The same after a goodbye, of which sbeetd has heard when it is closed. */
+void steered_leave(struct steered *s);
+
 /* The same for a program that takes a board of copies. The board comes as soon as its copies are
  * held: maps it; the caller's to unmap. */
 struct steered steered_open_taking_boards(const char *program, const Sbeet__TaskSpec *task,

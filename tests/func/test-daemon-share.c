@@ -208,17 +208,6 @@ static bool is_awaited(const struct program *p) {
 	return t.steered && t.awaited && t.n == 0;
 }
 
-static void leave(struct program *p) {
-	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-
-	m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;
-	m.goodbye = &goodbye;
-	shim_send(p->s.fd, &m);
-	harness_settle();
-	steered_close(&p->s);
-}
-
 /* What was found out holds for others without a deadline as well, from their first job on. */
 static void others_come_and_go(void **state) {
 	struct program camera = open_program("camera", 10 * MS, &short_work);
@@ -231,11 +220,11 @@ static void others_come_and_go(void **state) {
 	first = steered_terms(&camera.s, 0);
 	tool = open_program("tool", 0, &long_work);
 	assert_true(yields(&tool));
-	leave(&products);
+	steered_leave(&products.s);
 	assert_true(is_awaited(&camera) && yields(&tool));
 	assert_int_equal(steered_terms(&camera.s, 0).epoch, first.epoch);
 	/* Nobody is left to wait for it, until somebody comes. */
-	leave(&tool);
+	steered_leave(&tool.s);
 	assert_false(is_awaited(&camera));
 	tool = open_program("tool", 0, &long_work);
 	assert_true(is_awaited(&camera) && yields(&tool));

@@ -412,17 +412,6 @@ static void jobs_that_nobody_told_of_are_shown(void **state) {
 	close_program(&b);
 }
 
-static void leave(struct program *p) {
-	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
-	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-
-	m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;
-	m.goodbye = &goodbye;
-	shim_send(p->s.fd, &m);
-	harness_settle();
-	close_program(p);
-}
-
 static void set_deadline(const char *task, nsec_t deadline) {
 	Sbeet__Control__TaskChange change = SBEET__CONTROL__TASK_CHANGE__INIT;
 	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
@@ -452,7 +441,7 @@ static void other_programs_lead_to_another_plan(void **state) {
 	expect_plan(&a, &b, false, 1, &plan, rule);
 	rule[1].level--; /* below the unknown one */
 	assert_terms(&b, &rule[1]);
-	leave(&c);
+	steered_leave(&c.s);
 	assert_int_equal(wait_for(&b, 1, NULL).plan.plans, 1);
 	assert_terms(&b, &plan.terms[1]);
 	/* One without a deadline is planned for from the start; who looks longer finds another
@@ -467,8 +456,8 @@ static void other_programs_lead_to_another_plan(void **state) {
 	usleep(A_WHILE);
 	assert_int_equal(look(&a).plan.since_ns, since);
 	/* Alone it needs no plan. */
-	leave(&other);
-	leave(&b);
+	steered_leave(&other.s);
+	steered_leave(&b.s);
 	assert_false(look(&a).planned);
 	assert_int_equal(explained("short", "predicted"), 0);
 	assert_int_equal(explained("--json=short short", "\"plan\":null"), 1);
@@ -486,7 +475,7 @@ static void programs_without_a_deadline_come_and_go(void **state) {
 		other = open_program("other", 0, 0, &short_work);
 		assert_true(look(&a).planned && look(&b).planned && look(&other).planned);
 		assert_true(steered_terms(&other.s, 0).n > 0);
-		leave(&other);
+		steered_leave(&other.s);
 		assert_true(look(&a).planned && look(&b).planned);
 	}
 	wait_for(&a, 2, NULL);
@@ -504,7 +493,7 @@ static void coming_and_going_stops_no_plan(void **state) {
 	while (!look(&a).planned) {
 		assert_true(nsec_now() < until);
 		other = open_program("other", 0, 0, &short_work);
-		leave(&other);
+		steered_leave(&other.s);
 	}
 	assert_true(look(&b).planned);
 	close_program(&a);
@@ -757,7 +746,7 @@ static void hostile_numbers_harm_nobody_else(void **state) {
 		assert_true(steered_terms(&a.s, 0).steered);
 		assert_true(steered_terms(&b.s, 0).steered);
 		assert_int_equal(look(&b).plan.misses, 0);
-		leave(&liar);
+		steered_leave(&liar.s);
 	}
 	wait_for(&a, 1, NULL);
 	assert_terms(&a, &plan.terms[0]);
@@ -782,7 +771,7 @@ static void too_many_programs_run_without_a_plan(void **state) {
 		assert_true(steered_terms(&p[i].s, 0).steered);
 		assert_int_equal(steered_terms(&p[i].s, 0).n, 0);
 	}
-	leave(&p[0]);
+	steered_leave(&p[0].s);
 	assert_string_not_equal(look(&p[MODEL_TASKS_MAX]).reason,
 				"too many programs are there to plan for");
 	for (size_t i = 1; i < MODEL_TASKS_MAX + 2; i++) {

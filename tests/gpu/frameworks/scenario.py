@@ -9,7 +9,8 @@ SMS: the urgent program's SMs; it keeps to them, the others to the rest (green c
 drive: PROGRAMS has a line for each program: its kind, a space, its command. CELL: OTHER:MODE:PERIOD_MS:DEADLINE_MS;
 OTHER: a kind or none; MODE: eager, graph, or idle: the urgent program does nothing. A line for each cell to FOLDER/scenario.csv. With $SCENARIO_CTL, the
 command of sbeetctl, the task "urgent" gets its period and deadline before each cell, and `task explain` goes to
-FOLDER/explain-COLUMN.txt. The responses of each cell, in ms, go to FOLDER/jobs-COLUMN.txt.
+FOLDER/explain-COLUMN.txt. The responses of each cell, in ms, go to FOLDER/jobs-COLUMN.txt, and for how long of each the
+program's thread had a CPU, and for how long it waited for one.
 $SCALE=0: a tiny kernel for each of them, without PyTorch, for the simulated GPU.
 
 A release that passes while the job before still runs is skipped, and missed. Responses: from the release to the end.
@@ -167,24 +168,43 @@ class Network:
         self.stream.synchronize()
 
 
+class Cpu:
+    """For how long this thread had a CPU, and for how long it waited for one, in ns."""
+
+    def __init__(self):
+        self.file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+
+    def read(self):
+        return [int(word) for word in os.pread(self.file, 100, 0).split()[:2]]
+
+    def close(self):
+        os.close(self.file)
+
+
 def run_urgent(program, mode, period, deadline, lead, seconds):
+    cpu = Cpu()
     begin = time.monotonic() + 0.01
     release, count_from, end = begin, begin + lead, begin + lead + seconds
-    took, released, missed, skipped = [], 0, 0, 0
+    took, ran, waited, released, missed, skipped = [], [], [], 0, 0, 0
     while release < end:
+        before = cpu.read()
         time.sleep(max(0.0, release - time.monotonic()))
         program.job(mode)
         now = time.monotonic()
+        after = cpu.read()
         if release >= count_from:
             released += 1
             missed += now - release > deadline
             took.append(round((now - release) * 1e3, 4))
+            ran.append(round((after[0] - before[0]) / 1e6, 4))
+            waited.append(round((after[1] - before[1]) / 1e6, 4))
         release += period
         while release < now and release < end:
             if release >= count_from:
                 released, missed, skipped = released + 1, missed + 1, skipped + 1
             release += period
-    return {"released": released, "missed": missed, "skipped": skipped, "ms": took}
+    cpu.close()
+    return {"released": released, "missed": missed, "skipped": skipped, "ms": took, "cpu": ran, "waited": waited}
 
 
 def run_other(program, seconds):
@@ -261,7 +281,7 @@ def control(words, to=None):
 
 def run_cell(programs, folder, column, cell, lead, seconds):
     other, mode, period, deadline = cell.split(":")
-    jobs = {"released": 0, "missed": 0, "skipped": 0, "ms": []}
+    jobs = {"released": 0, "missed": 0, "skipped": 0, "ms": [], "cpu": [], "waited": []}
     if mode != "idle":
         control(f"task set urgent --period {period}ms --deadline {deadline}ms")
     if other != "none":
@@ -280,7 +300,8 @@ def run_cell(programs, folder, column, cell, lead, seconds):
     with open(f"{folder}/scenario.csv", "a") as f:
         f.write(",".join(map(str, row)) + "\n")
     with open(f"{folder}/jobs-{column}.txt", "a") as f:
-        print(cell, *ms, file=f)
+        for what in ("ms", "cpu", "waited"):
+            print(cell, what, *jobs[what], file=f)
     print(f"{column} {cell}: {row[7]} of {row[6]} missed, p50 {row[9]} p99 {row[10]} ms, other {row[12]} /s", flush=True)
 
 

@@ -73,6 +73,7 @@ static void give_up(struct control_client *client, const char *why) {
 static int keep_unsent(struct control_client *client, const ProtobufCMessage *m) {
 	size_t n = protobuf_c_message_get_packed_size(m);
 	struct control_packet *packet;
+	int r = 0;
 
 	if (quota_charge(client->user, QUOTA_BYTES, charge_of(n))) {
 		return CONTROL_E_QUOTA;
@@ -85,10 +86,10 @@ static int keep_unsent(struct control_client *client, const ProtobufCMessage *m)
 	packet->n = protobuf_c_message_pack(m, packet->bytes);
 	if (STAILQ_EMPTY(&client->unsent)) {
 		event_del(&client->readable);
-		event_add(&client->writable, &unread_max);
+		r = event_add(&client->writable, &unread_max) < 0 ? -ENOMEM : 0;
 	}
 	STAILQ_INSERT_TAIL(&client->unsent, packet, link);
-	return 0;
+	return r;
 }
 
 void control_client_send(struct control_client *client, Sbeet__Control__Reply *reply) {
@@ -138,10 +139,9 @@ static void on_writable(evutil_socket_t fd, short what, void *userdata) {
 		struct control_packet *packet = STAILQ_FIRST(&client->unsent);
 
 		if (send(fd, packet->bytes, packet->n, MSG_NOSIGNAL) < 0) {
-			if (errno != EAGAIN && errno != EINTR) {
+			if ((errno != EAGAIN && errno != EINTR) ||
+			    event_add(&client->writable, &unread_max) < 0) {
 				give_up(client, strerror(errno));
-			} else {
-				event_add(&client->writable, &unread_max);
 			}
 			return;
 		}
@@ -240,9 +240,15 @@ static int listen_to(struct control_client *client, int fd, const struct admissi
 	event_assign(&client->readable, base, fd, EV_READ | EV_PERSIST, on_readable, client);
 	event_assign(&client->writable, base, fd, EV_WRITE, on_writable, client);
 	event_assign(&client->resumed, base, -1, EV_TIMEOUT, on_resumed, client);
-	if ((a->wait > 0 ? event_add(&client->resumed, &t) : event_add(&client->readable, NULL)) <
-	    0) {
+	/* Also of one that has to wait: what this takes is kept, so hear() can't fail. */
+	if (event_add(&client->readable, NULL) < 0) {
 		return -ENOMEM;
+	}
+	if (a->wait > 0) {
+		event_del(&client->readable);
+		if (event_add(&client->resumed, &t) < 0) {
+			return -ENOMEM;
+		}
 	}
 	client->at_gate = a->at_gate;
 	client->fd = fd;

@@ -205,20 +205,31 @@ static void play_return(void) {
 	close(fd);
 }
 
-static void ask(Sbeet__Control__Request__BodyCase what, void *body) {
-	Sbeet__Control__Request m = SBEET__CONTROL__REQUEST__INIT;
+static int control_connect(void) {
 	char path[PROTO_PATH_MAX];
 	int fd;
 
 	assert_int_equal(packet_socket_path("control.sock", path, sizeof(path)), 0);
 	fd = packet_connect(path, 0);
 	assert_true(fd >= 0);
+	return fd;
+}
+
+static void ask_over(int fd, Sbeet__Control__Request__BodyCase what, void *body) {
+	Sbeet__Control__Request m = SBEET__CONTROL__REQUEST__INIT;
+
 	m.id = 1;
 	m.body_case = what;
 	m.hello = body;
 	if (packet_send(fd, &m.base, -1) == 0) {
 		hear(fd);
 	}
+}
+
+static void ask(Sbeet__Control__Request__BodyCase what, void *body) {
+	int fd = control_connect();
+
+	ask_over(fd, what, body);
 	close(fd);
 }
 
@@ -226,6 +237,52 @@ static void play_status(void) {
 	Sbeet__Control__StatusRequest status = SBEET__CONTROL__STATUS_REQUEST__INIT;
 
 	ask(SBEET__CONTROL__REQUEST__BODY_STATUS, &status);
+}
+
+/* Connections that are left open, so that the next one has a number in sbeetd that none had before:
+ * those that only make it wait, and those that waited. */
+static int crowd[8], waited[64];
+static size_t n_waited;
+
+static void close_waited(void) {
+	while (n_waited > 0) {
+		close(waited[--n_waited]);
+	}
+}
+
+/* So many, and so fast, that sbeetd lets the next one of this process wait (daemon/base/gate.c),
+ * but not so many that it is refused. */
+static void prepare_wait(void) {
+	for (int i = 0; n_waited == 0 && i < 60; i++) {
+		harness_settle();
+	}
+	for (size_t i = 0; i < sizeof(crowd) / sizeof(crowd[0]); i++) {
+		crowd[i] = control_connect();
+	}
+}
+
+static void end_wait(int fd) {
+	for (size_t i = 0; i < sizeof(crowd) / sizeof(crowd[0]); i++) {
+		close(crowd[i]);
+	}
+	assert_true(n_waited < sizeof(waited) / sizeof(waited[0]));
+	waited[n_waited++] = fd;
+}
+
+static void play_control_wait(void) {
+	Sbeet__Control__StatusRequest status = SBEET__CONTROL__STATUS_REQUEST__INIT;
+	int fd = control_connect();
+
+	ask_over(fd, SBEET__CONTROL__REQUEST__BODY_STATUS, &status);
+	end_wait(fd);
+}
+
+static void play_shim_wait(void) {
+	int fd = shim_connect();
+
+	say_hello(fd, NULL);
+	close(fd);
+	end_wait(control_connect());
 }
 
 static void play_policy(void) {
@@ -300,12 +357,20 @@ static const struct play {
 	const char *name;
 	void (*play)(void);
 	unsigned long memory, descriptors; /* it takes at least so many of each */
+	void (*prepare)(void);		   /* NULL: nothing; nothing fails meanwhile */
 } plays[] = {
-	{"jobs", play_jobs, 10, 2},	 {"return", play_return, 8, 4},
-	{"status", play_status, 2, 1},	 {"policy", play_policy, 4, 2},
-	{"explain", play_explain, 2, 1}, {"watch", play_watch, 2, 1},
-	{"config", play_config, 2, 1},	 {"reload", play_reload, 10, 3},
-	{"change", play_change, 6, 3},	 {"metrics", play_metrics, 5, 0},
+	{"jobs", play_jobs, 10, 2},
+	{"return", play_return, 8, 4},
+	{"status", play_status, 2, 1},
+	{"policy", play_policy, 4, 2},
+	{"explain", play_explain, 2, 1},
+	{"watch", play_watch, 2, 1},
+	{"config", play_config, 2, 1},
+	{"reload", play_reload, 10, 3},
+	{"change", play_change, 6, 3},
+	{"metrics", play_metrics, 5, 0},
+	{"control connection that waits", play_control_wait, 2, 1, prepare_wait},
+	{"program that waits", play_shim_wait, 2, 1, prepare_wait},
 };
 
 /* ---- nobody else notices ---- */
@@ -321,6 +386,9 @@ static unsigned long fail_each(const struct play *play, _Atomic unsigned long *w
 		bool failed;
 
 		harness_settle();
+		if (play->prepare) {
+			play->prepare();
+		}
 		*which = n;
 		if (getenv("V"))
 			fprintf(stderr, "%s %lu\n", play->name, n);
@@ -354,6 +422,7 @@ static void fail_all(bool memory) {
 			      memory ? "allocations" : "descriptors");
 		assert_true(n >= (memory ? plays[i].memory : plays[i].descriptors));
 	}
+	close_waited();
 	shim_close(&witness);
 	/* It asserts at its end that nothing is charged any more. */
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);

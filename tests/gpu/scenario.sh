@@ -1,20 +1,22 @@
 #!/bin/sh
 # Runs on a machine with a GPU, MPS and PyTorch (or on the simulated one, SCALE=0), in the folder that
-# bundle.sh made: an inference with a deadline beside one other program, under each way of sharing.
+# bundle.sh made: an inference with a deadline, or two of them, beside one other program, under each way of sharing.
 #
 # usage: scenario.sh FOLDER     has scenario.csv; what is there is not measured again
 #
 # Columns: alone            without MPS, nothing beside it
 #          none             without MPS
-#          mps, mps-N       MPS; with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=N for both
+#          mps, mps-N       MPS; with CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=N for each
 #          priority         MPS; CUDA_MPS_CLIENT_PRIORITY=1 for the other
-#          fixed-N          MPS; the urgent one on N SMs, the other on the rest (green contexts of their own)
+#          fixed-N          MPS; the urgent ones on N SMs, the other on the rest (green contexts of their own)
 #          preempt          without MPS, under policy steer, which preempts the other for the urgent one
 #          steer ...        that policy of sbeetd, under MPS, without profiles; steer+yield=off: with that parameter
 # Cells: OTHER:MODE:PERIOD_MS:DEADLINE_MS, see frameworks/scenario.py; `none` is the urgent one with the
 # other programs there but idle: alone on the same terms; MODE `idle` is the other one alone. By default all of
 # OTHERS (none train products copies inference) x MODES (eager:33:12 graph:33:12 eager:10:6 graph:10:6), and each
-# other one alone (idle:0:0).
+# other one alone (idle:0:0). CELLS: these instead.
+# OTHER+PERIOD_MS/DEADLINE_MS as OTHER: with a second urgent program. Each has a line, in which the other one is
+# part of OTHER: CELLS=train+21/9:graph:33:12 makes train+21/9,graph,33,12 and train+33/12,graph,21,9.
 #
 # All programs of a column start at the same time and stay up for all its cells. SECONDS_CELL (3), LEAD_S
 # (0.5). OPTIONS: of sbeetd, such as --profile-dir=FOLDER. BUDGET_S: begin no column that would not be done
@@ -46,7 +48,7 @@ say() {
 cells_of() { # COLUMN
 	for cell in ${CELLS:-$(for o in $others; do for m in $modes idle:0:0; do echo "$o:$m"; done; done)}; do
 		case $1:$cell in
-		*:none:idle:*) continue ;;
+		*:none:idle:* | *:*+*:idle:*) continue ;;
 		alone:none:* | alone:*:idle:*) ;;
 		alone:*) continue ;;
 		esac
@@ -54,19 +56,27 @@ cells_of() { # COLUMN
 	done
 }
 
-# COLUMN KIND: its command, for scenario.py drive.
+# COLUMN NAME: its command, for scenario.py drive. Both urgent programs are of kind urgent.
 command_of() {
 	plain="env LD_LIBRARY_PATH='$libraries'"
+	kind=$2
 	options="--task $2"
-	[ "$2" != urgent ] || options="$options --class realtime --period 33ms --deadline 12ms"
+	level=1
+	case $2 in
+	urgent*)
+		kind=urgent
+		options="$options --class realtime --period 33ms --deadline 12ms"
+		level=0
+		;;
+	esac
 	case $1 in
-	mps-*) echo "$2 $plain CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=${1#mps-} $program $2" ;;
-	priority) echo "$2 $plain CUDA_MPS_CLIENT_PRIORITY=$([ "$2" = urgent ] && echo 0 || echo 1) $program $2" ;;
-	fixed-*) echo "$2 $plain $program $2 ${1#fixed-}" ;;
-	alone | none | mps) echo "$2 $plain $program $2" ;;
+	mps-*) echo "$2 $plain CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=${1#mps-} $program $kind" ;;
+	priority) echo "$2 $plain CUDA_MPS_CLIENT_PRIORITY=$level $program $kind" ;;
+	fixed-*) echo "$2 $plain $program $kind ${1#fixed-}" ;;
+	alone | none | mps) echo "$2 $plain $program $kind" ;;
 	*)
 		echo "$2 env LD_LIBRARY_PATH='$tools_path' $ctl run $options --" \
-			"$plain LD_PRELOAD=$SBEET_SHIM${PRELOAD:+:$PRELOAD} $program $2"
+			"$plain LD_PRELOAD=$SBEET_SHIM${PRELOAD:+:$PRELOAD} $program $kind"
 		;;
 	esac
 }
@@ -75,8 +85,8 @@ command_of() {
 run_column() {
 	{
 		command_of "$1" urgent
-		echo "$2" | cut -d : -f 1 | sort -u | grep -v '^none$' | while read -r other; do
-			command_of "$1" "$other"
+		echo "$2" | cut -d : -f 1 | tr + '\n' | sed '/^none$/d; s|.*/.*|urgent2|' | sort -u | while read -r name; do
+			command_of "$1" "$name"
 		done
 	} >"$scratch/programs"
 	case $1 in

@@ -1,7 +1,8 @@
 #!/bin/sh
 # scenario.sh on the simulated GPU, with a tiny kernel for each program: columns of each kind keep a line a
-# cell, nothing is measured twice, sbeetd knows the deadline of the cell, a program that fails is told, and
-# the table has all columns. What the numbers are is not looked at.
+# cell, nothing is measured twice, sbeetd knows the deadline of the cell, a second urgent program has a line and a
+# deadline of its own, a program that fails is told, and the table has all columns. What the numbers are is not
+# looked at.
 #
 # usage: test-scenario.sh SOURCE; $SBEET_BUILD is the build folder.
 . "$1/test-bundle.sh"
@@ -26,7 +27,7 @@ idle() {
 
 # COLUMN: its lines in which jobs ended and, where there was one, the other made progress.
 rows() {
-	awk -F, -v column="$1" '$1 == column && NF == 13 && $7 > 0 && $10 > 0 && ($2 == "none") == ($13 == 0)' \
+	awk -F, -v column="$1" '$1 == column && NF == 13 && $7 > 0 && $10 > 0 && ($2 ~ /^none/) == ($13 == 0)' \
 		"$out/scenario.csv" | wc -l
 }
 
@@ -48,6 +49,20 @@ sed -n '/^none:graph:10:6/,/^train/p' "$out/explain-steer.txt" | grep -q "6 *ms"
 	fail "sbeetd does not know the deadline of 6 ms"
 }
 grep -q "^| steer | .* of .*, .* / .* ms, .* /s |" "$out/scenario.md" || fail "the table"
+MODES=graph:33:12 run "priority fixed-8 steer" "none+20/7 train+21/9"
+for column in priority fixed-8 steer; do
+	grep -q "^$column: 3 programs ready" "$folder/log" || fail "$column: not all were there from the start"
+	[ "$(rows $column)" -eq 8 ] || fail "$column, two urgent ones"
+	for key in none+20/7,graph,33,12 none+33/12,graph,20,7 train+21/9,graph,33,12 train+33/12,graph,21,9; do
+		grep -q "^$column,$key," "$out/scenario.csv" || fail "$column has no line of $key"
+	done
+done
+deadlines=$(sed -n '/^train+21.9:graph:33:12/,$s/.*; deadline \([^,]*\).*/\1/p' "$out/explain-steer.txt" | tr '\n' ' ')
+[ "$deadlines" = "12ms 9ms " ] || fail "sbeetd knows these deadlines: $deadlines"
+for other in train+21/9 train+33/12; do
+	sed -n "\\;^| beside $other ;,/^\$/p" "$out/scenario.md" | grep -q "^| steer | .* of .*, .* / .* ms, .* /s |" ||
+		fail "the table beside $other"
+done
 mkdir "$folder/no-mps"
 SIMGPU=32 SIMGPU_DIR=$folder/no-mps run preempt train
 [ "$(rows preempt)" -eq 2 ] || fail "preempt"

@@ -1,16 +1,19 @@
-"""An inference that must be in time beside one other program, under one way of sharing: see scenario.sh.
+"""An inference that must be in time beside others, under one way of sharing: see scenario.sh.
 
 usage: scenario.py serve KIND [SMS]      a program; commands on standard input, answers on standard output
        scenario.py drive FOLDER COLUMN SECONDS LEAD CELL... <PROGRAMS
        scenario.py summary CSV
 KIND: urgent (ResNet-50, batch 8, half precision), or the other: train (ResNet-18, batch 64), products (8192 x 8192,
 bfloat16), copies (1 GiB from pinned memory, asynchronous), inference (as the urgent one, without a pause).
-SMS: the urgent program's SMs; it keeps to them, the others to the rest (green contexts of their own making).
-drive: PROGRAMS has a line for each program: its kind, a space, its command. CELL: OTHER:MODE:PERIOD_MS:DEADLINE_MS;
-OTHER: a kind or none; MODE: eager, graph, or idle: the urgent program does nothing. A line for each cell to FOLDER/scenario.csv. With $SCENARIO_CTL, the
-command of sbeetctl, the task "urgent" gets its period and deadline before each cell, and `task explain` goes to
-FOLDER/explain-COLUMN.txt. The responses of each cell, in ms, go to FOLDER/jobs-COLUMN.txt, and for how long of each the
-program's thread had a CPU, and for how long it waited for one.
+SMS: the urgent programs' SMs; they keep to them, the others to the rest (green contexts of their own making).
+drive: PROGRAMS has a line for each program: its name, a space, its command; all start at the same time. Their names are
+urgent, urgent2 (the second urgent one, where a cell has one) and the kinds of the others.
+CELL: OTHER[+PERIOD_MS/DEADLINE_MS]:MODE:PERIOD_MS:DEADLINE_MS. OTHER: a kind or none; perhaps period and deadline of
+urgent2; MODE: eager, graph, or idle: the urgent program does nothing. For each urgent program of a cell, a line to
+FOLDER/scenario.csv: OTHER is what ran beside it, also the other urgent one. With $SCENARIO_CTL, the command of
+sbeetctl, the tasks "urgent" and "urgent2" get their period and deadline before each cell, and `task explain` goes to
+FOLDER/explain-COLUMN.txt. Their responses, in ms, go to FOLDER/jobs-COLUMN.txt, and for how long of each the program's
+thread had a CPU, and for how long it waited for one.
 $SCALE=0: a tiny kernel for each of them, without PyTorch, for the simulated GPU.
 
 A release that passes while the job before still runs is skipped, and missed. Responses: from the release to the end.
@@ -231,9 +234,9 @@ def serve(kind, n_sms):
 
 
 class Program:
-    def __init__(self, folder, column, kind, command):
-        self.kind, self.text = kind, b""
-        self.errors = open(f"{folder}/errors-{column}-{kind}.txt", "w")
+    def __init__(self, folder, column, name, command):
+        self.name, self.text = name, b""
+        self.errors = open(f"{folder}/errors-{column}-{name}.txt", "w")
         self.process = subprocess.Popen("exec " + command, shell=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                         stderr=self.errors)
 
@@ -247,10 +250,10 @@ class Program:
         while b"\n" not in self.text:
             left = until - time.monotonic()
             if left <= 0 or not select.select([self.process.stdout], [], [], left)[0]:
-                raise RuntimeError(f"{self.kind} does not answer, see {self.errors.name}")
+                raise RuntimeError(f"{self.name} does not answer, see {self.errors.name}")
             got = os.read(self.process.stdout.fileno(), 1 << 20)
             if not got:
-                raise RuntimeError(f"{self.kind} has ended, see {self.errors.name}")
+                raise RuntimeError(f"{self.name} has ended, see {self.errors.name}")
             self.text += got
         line, self.text = self.text.split(b"\n", 1)
         return line.decode()
@@ -280,22 +283,35 @@ def control(words, to=None):
 
 
 def run_cell(programs, folder, column, cell, lead, seconds):
-    other, mode, period, deadline = cell.split(":")
-    jobs = {"released": 0, "missed": 0, "skipped": 0, "ms": [], "cpu": [], "waited": []}
+    beside, mode, period, deadline = cell.split(":")
+    other, _, second = beside.partition("+")
+    urgent = {"urgent": (beside, mode, period, deadline)}
+    if second:
+        urgent["urgent2"] = (f"{other}+{period}/{deadline}", mode, *second.split("/"))
+    jobs = {name: {"released": 0, "missed": 0, "skipped": 0, "ms": [], "cpu": [], "waited": []} for name in urgent}
     if mode != "idle":
-        control(f"task set urgent --period {period}ms --deadline {deadline}ms")
+        for name, (*_, period, deadline) in urgent.items():
+            control(f"task set {name} --period {period}ms --deadline {deadline}ms")
     if other != "none":
         programs[other].command(str(lead + seconds))
     if mode != "idle":
-        programs["urgent"].command(f"{mode} {float(period) / 1e3} {float(deadline) / 1e3} {lead} {seconds}")
-        jobs = json.loads(programs["urgent"].answer(lead + seconds + 30))
+        for name, (*_, period, deadline) in urgent.items():
+            programs[name].command(f"{mode} {float(period) / 1e3} {float(deadline) / 1e3} {lead} {seconds}")
+        jobs = {name: json.loads(programs[name].answer(lead + seconds + 30)) for name in urgent}
     rate = json.loads(programs[other].answer(lead + seconds + 30))["rate"] if other != "none" else 0
     if os.environ.get("SCENARIO_CTL"):
         with open(f"{folder}/explain-{column}.txt", "a") as explained:
             print(cell, file=explained, flush=True)
-            control("task explain urgent", explained)
-    ms = jobs["ms"]
-    row = [column, other, mode, period, deadline, seconds, jobs["released"], jobs["missed"], jobs["skipped"],
+            for name in urgent:
+                control(f"task explain {name}", explained)
+    for name, key in urgent.items():
+        keep(folder, column, key, seconds, jobs[name], rate)
+
+
+def keep(folder, column, key, seconds, jobs, rate):
+    """Writes down what one urgent program did in a cell."""
+    cell, ms = ":".join(key), jobs["ms"]
+    row = [column, *key, seconds, jobs["released"], jobs["missed"], jobs["skipped"],
            *(f"{quantile(ms, q):.3f}" for q in (0.5, 0.99, 1)), f"{rate:.2f}"]
     with open(f"{folder}/scenario.csv", "a") as f:
         f.write(",".join(map(str, row)) + "\n")
@@ -309,12 +325,12 @@ def drive(folder, column, seconds, lead, cells):
     programs = {}
     try:
         for line in sys.stdin:
-            kind, command = line.rstrip("\n").split(" ", 1)
-            programs[kind] = Program(folder, column, kind, command)
+            name, command = line.rstrip("\n").split(" ", 1)
+            programs[name] = Program(folder, column, name, command)
         begin = time.monotonic()
         for program in programs.values():
             if program.answer(max(1, begin + 120 - time.monotonic())) != "ready":
-                raise RuntimeError(f"{program.kind} did not start")
+                raise RuntimeError(f"{program.name} did not start")
         print(f"{column}: {len(programs)} programs ready after {time.monotonic() - begin:.1f} s", flush=True)
         for cell in cells:
             run_cell(programs, folder, column, cell, lead, seconds)
@@ -340,9 +356,11 @@ def summary(path):
             tables[row["other"]]["alone", row["column"]] = f"{row['other_per_s']} /s"
             continue
         where = (f"{row['mode']}, each {row['period_ms']} ms", row["column"])
-        tables[row["other"]][where] = (f"{row['missed']} of {row['released']}, {float(row['p50_ms']):.2f} / "
-                                       f"{float(row['p99_ms']):.2f} ms" +
-                                       (f", {row['other_per_s']} /s" if row["other"] != "none" else ""))
+        text = f"{row['missed']} of {row['released']}, {float(row['p50_ms']):.2f} / {float(row['p99_ms']):.2f} ms"
+        if row["other"].split("+")[0] != "none":
+            text += f", {row['other_per_s']} /s"
+        cells = tables[row["other"]]
+        cells[where] = f"{cells[where]}; {text}" if where in cells else text  # two urgent ones with equal periods
     for other, cells in tables.items():
         modes = list(dict.fromkeys(mode for mode, _ in cells))
         print(f"\n| beside {other} | " + " | ".join(modes) + " |\n|" + "---|" * (len(modes) + 1))

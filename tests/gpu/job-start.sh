@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs on a machine with a GPU (or on the simulated one) in the folder that bundle.sh made: what a job's
+# Runs on a machine with a GPU and Python (or on the simulated one) in the folder that bundle.sh made: what a job's
 # start, a launch inside it and its end cost under libsbeet.so, against the same program without it, in turns of
 # some milliseconds within one process (bench/job-start.c). JSON lines in $OUT/job-start.txt, and a summary, also in
 # $OUT/job-start-summary.txt.
@@ -81,42 +81,6 @@ measure() {
 	done
 }
 
-# What the processes say of each operation, in the order of the lines.
-summarize() {
-	sed -n 's/.*"case":"\([^"]*\)","pause_us":\([0-9]*\).*"operation":"\([^"]*\)".*"added_p50_ns":\(-*[0-9]*\).*"added_p99_ns":\(-*[0-9]*\).*/\1, after \2 us: \3;\4;\5/p' \
-		"$out/job-start.txt" | awk -F ';' '
-		function sort(v, n,    i, j, t) {
-			for (i = 2; i <= n; i++)
-				for (j = i; j > 1 && v[j - 1] > v[j]; j--) { t = v[j]; v[j] = v[j - 1]; v[j - 1] = t }
-		}
-		# The median of the list; it lies between low and high.
-		function median_of(list,    v, n, i, k, c, tail) {
-			n = split(list, v, " ")
-			for (i in v) v[i] += 0
-			sort(v, n)
-			c = tail = 0.5 ^ n
-			for (k = 0; k < n / 2 && tail <= 0.025; tail += c) {
-				c *= (n - k) / (k + 1)
-				k++
-			}
-			k = k > 1 ? k : 1
-			low = v[k]
-			high = v[n + 1 - k]
-			return n % 2 ? v[(n + 1) / 2] : (v[n / 2] + v[n / 2 + 1]) / 2
-		}
-		!($1 in p50) { order[++k] = $1 }
-		{ p50[$1] = p50[$1] " " $2; p99[$1] = p99[$1] " " $3; n[$1]++ }
-		END {
-			for (o = 1; o <= k; o++) {
-				what = order[o]
-				middle = median_of(p50[what])
-				printf "%s: %+d ns (%+d to %+d in %d processes)", what, middle, low, high, n[what]
-				middle = median_of(p99[what])
-				printf ", p99 %+d (%+d to %+d)\n", middle, low, high
-			}
-		}' | tee "$out/job-start-summary.txt"
-}
-
 # All jobs with the shim were seen and no others, and asked for all, or for none.
 ran_as() { # CONDITION
 	tool "$ctl" status --json=short >"$scratch/status"
@@ -167,5 +131,5 @@ for condition in ${CONDITIONS:-asked terms terms-set}; do
 	check "$condition"
 	stop_daemon
 done
-summarize
+python3 "$here/frameworks/job-start.py" <"$out/job-start.txt" | tee "$out/job-start-summary.txt"
 exit $failed

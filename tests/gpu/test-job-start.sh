@@ -16,7 +16,9 @@ for program in daemon/sbeetd client/sbeetctl tests/bench/job-start; do
 done
 ln -s "$SBEET_BUILD/shim/libsbeet.so" "$SBEET_BUILD/tests/bench/libbypass.so" "$folder/lib/"
 cp "$gpu/job-start.sh" "$gpu/manage.sh" "$folder/"
+ln -s "$gpu/frameworks" "$folder/"
 export SIMGPU=32:mps SIMGPU_DIR="$folder/sim" LD_LIBRARY_PATH="$SBEET_BUILD/tests/simgpu" MAX_SMS=16
+export PYTHONDONTWRITEBYTECODE=1
 [ "${2:-}" = benchmark ] || export PROCESSES=2 ROUNDS=2 JOBS=20
 lines=$folder/out/job-start.txt
 logs="$folder/log $lines"

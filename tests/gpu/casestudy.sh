@@ -74,18 +74,13 @@ start() {
 }
 
 await_all() {
-	tries=0
 	for started in $names; do
-		until grep -qs ready "$scratch/$started.out"; do
-			tries=$((tries + 1))
-			if [ $tries -gt 1200 ]; then
-				say "$started does not start: $(tail -n 3 "$scratch/$started.err")"
-				# shellcheck disable=SC2086 # several words
-				kill $running
-				exit 1
-			fi
-			sleep 0.05
-		done
+		within 60 grep -qs ready "$scratch/$started.out" || {
+			say "$started does not start: $(tail -n 3 "$scratch/$started.err")"
+			# shellcheck disable=SC2086 # several words
+			kill $running
+			exit 1
+		}
 	done
 }
 

@@ -34,10 +34,10 @@ await_set() {
 	tries=0
 	until tool "$ctl" task explain job-start 2>/dev/null | grep -q "SMs [0-9]"; do
 		tries=$((tries + 1))
-		kill -0 "$program" 2>/dev/null && [ "$tries" -le 200 ] || {
+		if ! kill -0 "$program" 2>/dev/null || [ "$tries" -gt 200 ]; then
 			echo "job-start.sh: the program had no set" >&2
 			return 1
-		}
+		fi
 		sleep 0.05
 	done
 }
@@ -82,6 +82,7 @@ measure() {
 }
 
 # All jobs with the shim were seen and no others, and asked for all, or for none.
+# shellcheck disable=SC2317 # within() calls it
 ran_as() { # CONDITION
 	tool "$ctl" status --json=short >"$scratch/status"
 	jobs=$(sed -n 's/.*"jobs_done": *\([0-9]*\).*/\1/p' "$scratch/status")
@@ -92,16 +93,10 @@ ran_as() { # CONDITION
 
 # sbeetd may hear us before it hears the program's last words.
 check() { # CONDITION
-	tries=0
-	until ran_as "$1"; do
-		tries=$((tries + 1))
-		[ "$tries" -le 200 ] || {
-			echo "job-start.sh: $1: $jobs jobs instead of $seen, $grants of them were asked for" >&2
-			failed=1
-			return
-		}
-		sleep 0.05
-	done
+	within 10 ran_as "$1" || {
+		echo "job-start.sh: $1: $jobs jobs instead of $seen, $grants of them were asked for" >&2
+		failed=1
+	}
 }
 
 : >"$out/job-start.txt"

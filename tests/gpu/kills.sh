@@ -44,15 +44,10 @@ start() {
 }
 
 pid_of() { # NAME: when it is ready
-	tries=0
-	until grep -qs ready "$scratch/$1.out"; do
-		tries=$((tries + 1))
-		if [ $tries -gt 1500 ]; then
-			say "$1 does not start: $(tail -n 3 "$scratch/$1.err")"
-			exit 1
-		fi
-		sleep 0.02
-	done
+	within 30 grep -qs ready "$scratch/$1.out" || {
+		say "$1 does not start: $(tail -n 3 "$scratch/$1.err")"
+		exit 1
+	}
 	cut -d ' ' -f 2 "$scratch/$1.out"
 }
 
@@ -68,12 +63,10 @@ preempter() {
 }
 
 await_preempter() {
-	tries=0
-	until [ -n "$(preempter)" ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 500 ] || { say "nobody preempts: $(grep -v missed "$scratch/sbeetd.log" | tail -n 3)" && exit 1; }
-		sleep 0.01
-	done
+	within 5 preempter >/dev/null || {
+		say "nobody preempts: $(grep -v missed "$scratch/sbeetd.log" | tail -n 3)"
+		exit 1
+	}
 }
 
 # I: what the second program of this pair is.
@@ -95,12 +88,10 @@ count_turns() {
 }
 
 await_turns() {
-	tries=0
-	until grep -q "changed turns" "$scratch/sbeetd.log"; do
-		tries=$((tries + 1))
-		[ $tries -lt 600 ] || { say "nobody takes turns: $(grep -v missed "$scratch/sbeetd.log" | tail -n 3)" && exit 1; }
-		sleep 0.1
-	done
+	within 60 grep -q "changed turns" "$scratch/sbeetd.log" || {
+		say "nobody takes turns: $(grep -v missed "$scratch/sbeetd.log" | tail -n 3)"
+		exit 1
+	}
 }
 
 start_pairs() {
@@ -219,11 +210,8 @@ while [ $rounds_done -lt "$wanted" ] && [ $(($(date +%s) - began)) -lt "${BUDGET
 done
 stop_killer
 rm "$go"
-tries=0
-until [ "$(cat "$scratch"/neighbour-*.out | wc -l)" -eq 4 ] || [ $tries -ge 100 ]; do
-	tries=$((tries + 1))
-	sleep 0.1
-done
+neighbours_have_ended() { [ "$(cat "$scratch"/neighbour-*.out | wc -l)" -eq 4 ]; }
+within 10 neighbours_have_ended
 wrong=0
 for name in neighbour-urgent neighbour-low; do
 	[ "$(wc -l <"$scratch/$name.out")" -eq 2 ] || {

@@ -29,6 +29,17 @@ trap 'exit 143' TERM INT
 
 tools_path=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
+# SECONDS COMMAND...: waits until the command succeeds; fails if it does not within so long.
+within() {
+	tries=$(($1 * 20))
+	shift
+	until "$@"; do
+		[ $tries -gt 0 ] || return 1
+		tries=$((tries - 1))
+		sleep 0.05
+	done
+}
+
 tool() {
 	LD_LIBRARY_PATH="$tools_path" "$@"
 }
@@ -73,11 +84,7 @@ stop_mps() {
 	[ "$mps" = true ] || return 0
 	mps_pid=$(cat "$scratch/mps/nvidia-cuda-mps-control.pid" 2>/dev/null)
 	echo quit | timeout 20 nvidia-cuda-mps-control
-	tries=0
-	while [ -n "$mps_pid" ] && kill -0 "$mps_pid" 2>/dev/null && [ $tries -lt 100 ]; do
-		sleep 0.05
-		tries=$((tries + 1))
-	done
+	[ -z "$mps_pid" ] || within 5 test ! -e "/proc/$mps_pid"
 	mps=false
 	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
 }

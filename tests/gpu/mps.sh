@@ -42,12 +42,7 @@ start() {
 }
 
 runs() { # NAME
-	tries=0
-	until grep -q running "$scratch/$1.out"; do
-		tries=$((tries + 1))
-		[ $tries -le 300 ] || return 1
-		sleep 0.05
-	done
+	within 15 grep -q running "$scratch/$1.out"
 }
 
 # NAME PID: waits for its end; $seen is its result in words. (Not for $(...): it is this shell's child.)
@@ -86,14 +81,8 @@ fresh() {
 }
 
 mps_line() { tool "$ctl" status | sed -n 's/^MPS *//p'; }
-mps_becomes() { # PATTERN
-	tries=0
-	until mps_line | grep -q "$1"; do
-		tries=$((tries + 1))
-		[ $tries -le 200 ] || return 1
-		sleep 0.05
-	done
-}
+mps_is() { mps_line | grep -q "$1"; }
+mps_becomes() { within 10 mps_is "$1"; } # PATTERN
 ask_mps() { echo "$1" | timeout 5 nvidia-cuda-mps-control; }
 session_of() { # TASK
 	tool "$ctl" session list --no-legend --columns id,task | awk -v task="$1" '$2 == task { print $1; exit }'
@@ -184,8 +173,7 @@ see_own() {
 	stop_daemon
 	control=$(control_pid)
 	kill "$control"
-	tries=0
-	while [ -e "/proc/$control" ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+	within 5 test ! -e "/proc/$control"
 	control=
 }
 
@@ -199,8 +187,7 @@ see_user() {
 	export SBEET_RUNTIME_DIR="$scratch/user"
 	$as_user env HOME=/ LD_LIBRARY_PATH="$tools_path" "$here/bin/sbeetd" --policy even --sharing mps >"$scratch/user.log" 2>&1 &
 	daemon=$!
-	tries=0
-	until tool "$ctl" status >/dev/null 2>&1 || [ $tries -ge 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+	within 5 tool "$ctl" status >/dev/null 2>&1
 	expect "root's control daemon, sbeetd of user sbeet" "$(mps_becomes '^up'; mps_line)" mps_becomes '^up'
 	start a $as_user env LD_LIBRARY_PATH="$tools_path" "$ctl" run --task a -- "$busy" memory 10
 	a=$pid
@@ -324,8 +311,7 @@ see_unit() {
 	for how in "" --net; do
 		# shellcheck disable=SC2086 # perhaps nothing
 		in_sandbox $how
-		tries=0
-		until [ -S "$place/pipe/control" ] || [ $tries -ge 60 ]; do tries=$((tries + 1)); sleep 0.05; done
+		within 3 test -S "$place/pipe/control"
 		for user in root sbeet; do
 			# shellcheck disable=SC2046 # words
 			CUDA_MPS_PIPE_DIRECTORY="$place/pipe" CUDA_MPS_LOG_DIRECTORY="$place/log" timeout 20 \

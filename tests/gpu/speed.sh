@@ -53,16 +53,11 @@ serve() {
 
 # All that were started are warm.
 await() {
-	tries=0
 	for program in $programs; do
-		until grep -q '^warm$' "$scratch/$program.log"; do
-			tries=$((tries + 1))
-			[ $tries -lt 1000 ] || {
-				tail -n 5 "$scratch/$program.log"
-				exit 1
-			}
-			sleep 0.1
-		done
+		within 100 grep -q '^warm$' "$scratch/$program.log" || {
+			tail -n 5 "$scratch/$program.log"
+			exit 1
+		}
 	done
 }
 

@@ -135,7 +135,6 @@ lead_of() { # COLUMN
 command_of() {
 	read -r work period deadline offset priority level
 	command="$periodic $work $scale $period $deadline $offset $(ns_of "$window_s") $(ns_of "$(lead_of "$1")")"
-	libraries=$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 	set -- "$1" "$2" "env LD_LIBRARY_PATH='$libraries'"
 	[ -z "${CAUSES:-}" ] || set -- "$1" "$2" "$3 PERIODIC_LATE='$scratch/late-$2'"
 	[ -z "${SECONDS_CSV:-}" ] || set -- "$1" "$2" "$3 PERIODIC_SECONDS='$scratch/seconds-$2'"
@@ -241,11 +240,7 @@ run_set() {
 		case $column in
 		none | mps | mps-* | host) ;;
 		*) # shellcheck disable=SC2086 # several words
-			start_daemon --policy "${column%%+*}" --sharing mps --profile-dir "$folder/profiles" ${DAEMON_OPTIONS:-}
-			# shellcheck disable=SC2086 # several words
-			case $column in
-			*+*) tool $ctl policy "${column%%+*}" "${column#*+}" >/dev/null ;;
-			esac ;;
+			start_policy "$column" --profile-dir "$folder/profiles" ${DAEMON_OPTIONS:-} || failed=1 ;;
 		esac
 		run_cell "$1" "$column" "$2" "$name"
 		case ${PREDICT:-}:$column in

@@ -28,6 +28,7 @@ trap clean_up EXIT
 trap 'exit 143' TERM INT
 
 tools_path=$here/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+libraries=$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} # of programs
 
 # SECONDS COMMAND...: waits until the command succeeds; fails if it does not within so long.
 within() {
@@ -55,7 +56,7 @@ managed() {
 	# What sbeetctl finds in LD_PRELOAD stays before libsbeet.so unless it is named there.
 	# shellcheck disable=SC2086 # several words
 	tool "$ctl" run $options -- \
-		env LD_LIBRARY_PATH="$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
+		env LD_LIBRARY_PATH="$libraries" \
 		LD_PRELOAD="$SBEET_SHIM${PRELOAD:+:$PRELOAD}" timeout 170 "$@"
 }
 
@@ -104,6 +105,16 @@ start_daemon() {
 		tries=$((tries + 1))
 		sleep 0.02
 	done
+}
+
+# POLICY[+PARAMETER=VALUE] OPTIONS...: under MPS.
+start_policy() {
+	policy=$1
+	shift
+	start_daemon --policy "${policy%%+*}" --sharing mps "$@"
+	case $policy in
+	*+*) tool "$ctl" policy "${policy%%+*}" "${policy#*+}" >/dev/null ;;
+	esac
 }
 
 stop_daemon() {

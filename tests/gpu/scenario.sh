@@ -37,7 +37,6 @@ began=$(date +%s)
 until=$((began + ${BUDGET_S:-560}))
 failed=0
 program="python3 $here/frameworks/scenario.py serve"
-libraries=$scratch/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export SCENARIO_PTX="$here/ptx/vecadd.ptx"
 
 say() {
@@ -101,10 +100,7 @@ run_column() {
 		if [ "$1" = preempt ]; then
 			start_daemon --policy steer --log-level debug ${OPTIONS:-}
 		else
-			start_daemon --policy "${1%%+*}" --sharing mps ${OPTIONS:-}
-			case $1 in
-			*+*) tool "$ctl" policy "${1%%+*}" "${1#*+}" >/dev/null || failed=1 ;;
-			esac
+			start_policy "$1" ${OPTIONS:-} || failed=1
 		fi
 		export SCENARIO_CTL="env LD_LIBRARY_PATH='$tools_path' $ctl"
 		;;

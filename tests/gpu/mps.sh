@@ -83,7 +83,19 @@ fresh() {
 mps_line() { tool "$ctl" status | sed -n 's/^MPS *//p'; }
 mps_is() { mps_line | grep -q "$1"; }
 mps_becomes() { within 10 mps_is "$1"; } # PATTERN
+mps_line_now() { # a look some time after the last makes sbeetd ask again
+	sleep 1.2
+	mps_line >/dev/null
+	sleep 0.3
+	mps_line
+}
+start_under_mps() { # POLICY
+	start_mps
+	start_daemon --policy "$1" --sharing mps
+	mps_becomes '^up'
+}
 ask_mps() { echo "$1" | timeout 5 nvidia-cuda-mps-control; }
+server_status() { ask_mps "get_server_status $(ask_mps get_server_list)"; }
 session_of() { # TASK
 	tool "$ctl" session list --no-legend --columns id,task | awk -v task="$1" '$2 == task { print $1; exit }'
 }
@@ -100,6 +112,10 @@ stop_all() {
 }
 
 own=$SBEET_RUNTIME_DIR/mps
+at_own() ( # COMMAND...: with sbeetd's control daemon
+	export CUDA_MPS_PIPE_DIRECTORY="$own/pipe" CUDA_MPS_LOG_DIRECTORY="$own/log"
+	"$@"
+)
 as_user="setpriv --reuid=sbeet --regid=sbeet --clear-groups"
 control_pid() { cat "$own/pipe/nvidia-cuda-mps-control.pid"; }
 
@@ -121,9 +137,7 @@ see_own() {
 	start a shim a memory 20
 	a=$pid
 	runs a
-	export CUDA_MPS_PIPE_DIRECTORY="$own/pipe" CUDA_MPS_LOG_DIRECTORY="$own/log"
-	server=$(ask_mps get_server_list)
-	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+	server=$(at_own ask_mps get_server_list)
 	from=$(now)
 	kill -9 "$server"
 	result a $a
@@ -145,20 +159,12 @@ see_own() {
 	row "a kernel that writes where it may not" "$seen"
 	result a $a
 	row "what ran beside it" "$seen"
-	export CUDA_MPS_PIPE_DIRECTORY="$own/pipe"
-	row "its server then, with an idle program still there" "$(ask_mps "get_server_status $(ask_mps get_server_list)")"
-	unset CUDA_MPS_PIPE_DIRECTORY
-	sleep 1.2
-	mps_line >/dev/null # asks for the next one
-	sleep 0.3
-	row "status" "$(mps_line)"
-	row "a program that starts then" "$(export CUDA_MPS_PIPE_DIRECTORY="$own/pipe"; fresh)"
+	row "its server then, with an idle program still there" "$(at_own server_status)"
+	row "status" "$(mps_line_now)"
+	row "a program that starts then" "$(at_own fresh)"
 	result idle $idle
 	row "the idle one" "$seen"
-	sleep 1.2
-	mps_line >/dev/null # asks for the next one
-	sleep 0.3
-	row "status when all have gone" "$(mps_line)"
+	row "status when all have gone" "$(mps_line_now)"
 
 	# sbeetd goes and comes while a program runs.
 	start a shim a memory 3
@@ -223,9 +229,7 @@ see_user() {
 
 # In the middle of a kernel, beside a neighbour.
 see_deaths() {
-	start_mps
-	start_daemon --policy even --sharing mps
-	mps_becomes '^up'
+	start_under_mps even
 	for how in "session kill" "session kill --drain 10s" "kill -TERM" "kill -KILL"; do
 		start v shim v memory 4
 		v=$pid
@@ -242,7 +246,7 @@ see_deaths() {
 		*) ${how% *} "${how#* }" "$victim"
 			said= ;;
 		esac
-		status=$(ask_mps "get_server_status $(ask_mps get_server_list)")
+		status=$(server_status)
 		next=$(fresh)
 		result n $n
 		wait "$v"
@@ -257,9 +261,7 @@ see_deaths() {
 
 # Measured programs, each ended before its own end.
 see_measured() {
-	start_mps
-	start_daemon --policy fcfs --sharing mps
-	mps_becomes '^up'
+	start_under_mps fcfs
 	for round in 1 2 3; do
 		tool "$ctl" profile run --task p --sms 32,64,132 --runs 10 --power-time 200ms -- \
 			env LD_LIBRARY_PATH="$scratch/lib" "$here/apps/hotspot" --frames 1000000 >"$scratch/profile.out" 2>"$scratch/profile.err"
@@ -275,9 +277,7 @@ see_measured() {
 
 # More programs than MPS serves.
 see_limit() {
-	start_mps
-	start_daemon --policy even --sharing mps
-	mps_becomes '^up'
+	start_under_mps even
 	many=
 	for i in $(seq 50); do
 		start l$i shim many idle 12

@@ -135,17 +135,17 @@ lead_of() { # COLUMN
 command_of() {
 	read -r work period deadline offset priority level
 	command="$periodic $work $scale $period $deadline $offset $(ns_of "$window_s") $(ns_of "$(lead_of "$1")")"
-	set -- "$1" "$2" "env LD_LIBRARY_PATH='$libraries'"
-	[ -z "${CAUSES:-}" ] || set -- "$1" "$2" "$3 PERIODIC_LATE='$scratch/late-$2'"
-	[ -z "${SECONDS_CSV:-}" ] || set -- "$1" "$2" "$3 PERIODIC_SECONDS='$scratch/seconds-$2'"
-	[ "${CAUSES:-}" != all ] || set -- "$1" "$2" "$3 PERIODIC_ALL=1"
+	plain="env LD_LIBRARY_PATH='$libraries'"
+	[ -z "${CAUSES:-}" ] || plain="$plain PERIODIC_LATE='$scratch/late-$2'"
+	[ -z "${SECONDS_CSV:-}" ] || plain="$plain PERIODIC_SECONDS='$scratch/seconds-$2'"
+	[ "${CAUSES:-}" != all ] || plain="$plain PERIODIC_ALL=1"
 	case $1 in
-	none | mps) command="$3 $command" ;;
-	mps-level) command="$3 PERIODIC_PRIORITY=$level $command" ;;
-	mps-*) command="$3 CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=${1#mps-} $command" ;;
-	host) command="$3 PERIODIC_EMPTY=1 $command" ;;
+	none | mps) command="$plain $command" ;;
+	mps-level) command="$plain PERIODIC_PRIORITY=$level $command" ;;
+	mps-*) command="$plain CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=${1#mps-} $command" ;;
+	host) command="$plain PERIODIC_EMPTY=1 $command" ;;
 	*) command="env LD_LIBRARY_PATH='$tools_path' $ctl run --task $work-$2 --class realtime \
---period ${period}ns --deadline ${deadline}ns --priority $priority -- $3 $command" ;;
+--period ${period}ns --deadline ${deadline}ns --priority $priority -- $plain $command" ;;
 	esac
 	echo "exec $command 2>>'$scratch/errors'"
 }

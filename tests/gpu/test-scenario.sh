@@ -38,7 +38,9 @@ run "alone mps mps-50 priority fixed-8" "none train"
 for column in mps mps-50 priority fixed-8; do
 	[ "$(rows $column)" -eq 4 ] || fail "$column"
 done
-[ "$(idle alone)" -eq 1 ] && [ "$(idle mps)" -eq 1 ] || fail "the other one alone"
+for column in alone mps; do
+	[ "$(idle $column)" -eq 1 ] || fail "$column: the other one alone"
+done
 cp "$out/scenario.csv" "$folder/before"
 run "mps steer" "none train"
 [ "$(rows steer)" -eq 4 ] || fail "steer"

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 
 #include "daemon/base/awake.h"
+#include "daemon/base/client-socket.h"
 #include "daemon/base/gpu-lock.h"
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
@@ -556,6 +557,11 @@ int main(int argc, char **argv) {
 	}
 	log_set_level(d.reload.config->settings.log_level);
 	signal(SIGPIPE, SIG_IGN);
+	r = client_socket_init();
+	if (r < 0) {
+		log_error("No timer: %s", strerror(-r));
+		return 1;
+	}
 	raise_descriptor_limit();
 	r = start(&d);
 	if (r == 0 && !d.failed) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "daemon/base/awake.h"
+#include "daemon/base/client-socket.h"
 #include "daemon/base/gate.h"
 #include "daemon/base/listener.h"
 #include "daemon/base/log.h"
@@ -225,7 +226,7 @@ static bool on_shim(void *userdata, int fd) {
 				   "A program's connection is refused: %s", strerror(-r));
 			session_say_exhausted(fd, r);
 		}
-		packet_close(fd); /* its Hello may be there already */
+		client_socket_hang_up(fd); /* its Hello may be there already */
 		return r < 0;
 	}
 	server->sessions.next_id++;
@@ -241,7 +242,7 @@ static bool on_control(void *userdata, int fd) {
 			log_client(&server->refused, LOG_LEVEL_WARNING,
 				   "A control connection is refused: %s", strerror(-r));
 		}
-		packet_close(fd);
+		client_socket_hang_up(fd);
 		return r < 0;
 	}
 	return true;

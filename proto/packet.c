@@ -16,9 +16,6 @@
  * runs on the stacks of threads that are not ours. */
 #define SMALL_PACKET 1024
 
-/* Descriptors that one packet can bring (SCM_MAX_FD). */
-#define PASSED_FDS_MAX 253
-
 static int send_bytes(int fd, void *bytes, size_t n, int passed_fd) {
 	union {
 		struct cmsghdr align;
@@ -66,70 +63,47 @@ int packet_send(int fd, const ProtobufCMessage *message, int passed_fd) {
 	return r;
 }
 
-void packet_drop_fd(int fd) {
-	static const struct linger off;
+/* The first of those that came along with @msg, or -1. */
+static int take_fd(struct msghdr *msg) {
+	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
+	int fd = -1;
 
-	if (fd >= 0) {
-		setsockopt(fd, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
-		close(fd);
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+	    c->cmsg_len == CMSG_LEN(sizeof(fd))) {
+		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	}
+	return fd;
 }
 
-/* Takes the descriptors out of @msg: the first into @ret_fd, all others closed. Returns how many
- * there were. */
-static size_t take_fds(struct msghdr *msg, int *ret_fd) {
-	size_t n = 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) {
-			continue;
-		}
-		for (size_t i = 0; i < (c->cmsg_len - CMSG_LEN(0)) / sizeof(int); i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-			if (n++ == 0) {
-				*ret_fd = fd;
-			} else {
-				packet_drop_fd(fd);
-			}
-		}
-	}
-	return n;
-}
-
-/* @ret_fd may be NULL. There is room for all descriptors that a packet can bring: the kernel would
- * close what does not fit, and wait for it in this very call. */
+/* @ret_fd may be NULL. There is room for one descriptor, if it is wanted: the kernel closes all
+ * others. */
 static int receive(int fd, void *buffer, size_t size, int *ret_fd, int flags) {
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_SPACE(PASSED_FDS_MAX * sizeof(int))];
+		char bytes[CMSG_LEN(sizeof(int))];
 	} control;
 	struct iovec iov = {.iov_base = buffer, .iov_len = size};
-	struct msghdr msg = {.msg_iov = &iov,
-			     .msg_iovlen = 1,
-			     .msg_control = &control,
-			     .msg_controllen = sizeof(control)};
-	int passed = -1;
-	size_t n_passed;
+	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t r;
 
+	if (ret_fd) {
+		*ret_fd = -1;
+		msg.msg_control = &control;
+		msg.msg_controllen = CMSG_LEN(sizeof(int));
+	}
 	do {
 		r = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | flags);
 	} while (r < 0 && errno == EINTR);
 	if (r < 0) {
 		return -errno;
 	}
-	n_passed = take_fds(&msg, &passed);
-	if (ret_fd && r > 0 && n_passed <= 1 && !(msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC))) {
-		*ret_fd = passed;
-		return (int)r;
+	if (ret_fd) {
+		*ret_fd = take_fd(&msg);
 	}
-	packet_drop_fd(passed);
 	if (msg.msg_flags & MSG_TRUNC) {
 		return -EMSGSIZE;
 	}
-	return r > 0 && ret_fd ? -EPROTO : (int)r;
+	return ret_fd && msg.msg_flags & MSG_CTRUNC ? -EPROTO : (int)r;
 }
 
 int packet_receive(int fd, void *buffer, int *ret_fd) {

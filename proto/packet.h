@@ -29,8 +29,9 @@ int packet_send(int fd, const ProtobufCMessage *message, int passed_fd);
  * Return: its length (> 0); 0 when the peer has closed, or sent an empty packet, which no message
  * is; -EMSGSIZE when the packet was longer (it is consumed); -EAGAIN when there is none; or another
  * negative errno.
- * @ret_fd: NULL (descriptors that come along are closed), or receives one descriptor or -1, owned
- * by the caller; more than one is -EPROTO.
+ * @ret_fd: receives one descriptor or -1, owned by the caller, whatever is returned; if more than
+ * one came along the others are closed, and it is -EPROTO. NULL: the kernel closes all, which may
+ * take time (daemon/base/client-socket.h).
  */
 int packet_receive(int fd, void *buffer, int *ret_fd);
 
@@ -38,10 +39,6 @@ int packet_receive(int fd, void *buffer, int *ret_fd);
  * blocking socket too.
  */
 int packet_try_receive(int fd, void *buffer, int *ret_fd);
-
-/* Closes a descriptor that came along (-1: does nothing) at once: the last close of a socket may
- * wait until its peer has read all, if anybody has asked for that (SO_LINGER). */
-void packet_drop_fd(int fd);
 
 /*
  * Unpacks with an allocator that gives up at PROTO_UNPACK_MAX bytes.

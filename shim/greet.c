@@ -224,10 +224,9 @@ static int read_welcome(int fd, uint8_t *buffer, bool initial) {
 	int n, r, page_fd = -1;
 
 	n = packet_receive(fd, buffer, &page_fd);
-	if (n <= 0) {
-		return n == 0 ? -ECONNRESET : n;
-	}
-	r = packet_unpack(&sbeet__to_shim__descriptor, buffer, (size_t)n, &base);
+	r = n > 0    ? packet_unpack(&sbeet__to_shim__descriptor, buffer, (size_t)n, &base)
+	    : n == 0 ? -ECONNRESET
+		     : n;
 	m = (const Sbeet__ToShim *)base;
 	if (r == 0) {
 		r = validate_to_shim(m, why, sizeof(why));

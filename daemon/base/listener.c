@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "daemon/base/client-socket.h"
 #include "daemon/base/log.h"
 #include "daemon/base/util.h"
 
@@ -99,7 +100,7 @@ struct listener *listener_free(struct listener *l) {
 	if (l) {
 		event_del(&l->readable);
 		event_del(&l->retry);
-		close(l->fd);
+		client_socket_close(l->fd);
 		free(l);
 	}
 	return NULL;
@@ -115,7 +116,7 @@ void listener_replace(struct listener *l, int fd) {
 		l->accepted(l->userdata, peer);
 	}
 	event_del(&l->readable);
-	close(l->fd);
+	client_socket_close(l->fd);
 	l->fd = fd;
 	event_assign(&l->readable, base, fd, EV_READ | EV_PERSIST, on_readable, l);
 	if (l->state == LISTENER_ACCEPTING) {

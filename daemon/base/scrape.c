@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/base/client-socket.h"
 #include "daemon/base/util.h"
 
 #define ANSWER_HEAD_MAX 256
@@ -32,7 +33,7 @@ void scrape_end(struct scrape *s) {
 	TAILQ_REMOVE(s->list, s, link);
 	event_del(&s->ready);
 	event_del(&s->late);
-	close(s->fd);
+	client_socket_close(s->fd);
 	free(s->answer);
 	free(s);
 }
@@ -149,9 +150,9 @@ static void receive(struct scrape *s) {
 	ssize_t n;
 
 	if (s->answer) { /* all is said: until the peer closes */
-		n = read(s->fd, rest, sizeof(rest));
+		n = client_socket_read(s->fd, rest, sizeof(rest));
 	} else {
-		n = read(s->fd, s->head + s->n, SCRAPE_HEAD_MAX - s->n);
+		n = client_socket_read(s->fd, s->head + s->n, SCRAPE_HEAD_MAX - s->n);
 	}
 	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
 		return;

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/base/client-socket.h"
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
@@ -193,7 +194,7 @@ static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 /* One question an event: an answer is long. */
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	struct control_client *client = userdata;
-	int r = packet_receive(fd, client->control->buffer, NULL);
+	int r = client_socket_receive(fd, client->control->buffer, NULL);
 
 	if (r > 0) {
 		client->control->heard(client, (size_t)r);
@@ -209,7 +210,7 @@ void control_client_free(struct control_client *client) {
 		drop_unsent(client);
 	}
 	if (client->fd >= 0) {
-		packet_close(client->fd);
+		client_socket_hang_up(client->fd);
 	}
 	admission_release(client->user);
 	free(client);

@@ -6,12 +6,12 @@
 #include <errno.h>
 #include <event2/event.h>
 #include <event2/event_struct.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/wait.h>
 
 #include "daemon/base/log.h"
@@ -394,10 +394,12 @@ void preempter_remove_owner(struct preempter *p, uint64_t owner) {
 }
 
 bool preempter_is_control(int fd) {
-	struct stat st;
+	struct statx st;
 
-	return fstat(fd, &st) == 0 && S_ISCHR(st.st_mode) && major(st.st_rdev) == RM_DEVICE_MAJOR &&
-	       minor(st.st_rdev) == RM_DEVICE_MINOR;
+	/* What is known of it, without asking a file system that may never answer. */
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
+	       S_ISCHR(st.stx_mode) && st.stx_rdev_major == RM_DEVICE_MAJOR &&
+	       st.stx_rdev_minor == RM_DEVICE_MINOR;
 }
 
 int preempter_add_group(struct preempter *p, uint64_t owner, unsigned gpu, uint32_t client,

@@ -464,12 +464,10 @@ void session_hear_packet(struct session *s, const void *packet, size_t n, int pa
 			     r == -EBADMSG   ? "a packet is no protobuf message"
 			     : r == -ENOBUFS ? "a packet takes too much memory to unpack"
 					     : "no memory to unpack a packet");
-		packet_drop_fd(passed_fd);
 		return;
 	}
 	s->passed_fd = passed_fd;
 	session_hear(s, (const Sbeet__ToDaemon *)m);
 	s->passed_fd = -1;
-	packet_drop_fd(passed_fd);
 	packet_free(m);
 }

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "daemon/base/client-socket.h"
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
@@ -63,7 +64,7 @@ static void close_socket(struct session *s) {
 		event_del(&s->readable);
 		event_del(&s->resumed);
 		event_del(&s->gone);
-		packet_close(s->fd);
+		client_socket_hang_up(s->fd);
 		s->fd = -1;
 		owner_take_back(&s->owner, s->all->preempter);
 		board_leave(&s->all->boards, &s->seat);
@@ -223,7 +224,9 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	if (s->state == SESSION_NEW && pause_reading(s, quota_work_owed(s->user, all->now()))) {
 		return;
 	}
-	r = packet_receive(fd, all->buffer, s->owner.offers ? &passed_fd : NULL);
+	r = client_socket_receive(
+		fd, all->buffer,
+		s->owner.offers && client_socket_may_pass(s->cred.uid) ? &passed_fd : NULL);
 	if (r == -EAGAIN) {
 		return;
 	}
@@ -240,6 +243,11 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	} else {
 		session_hear_packet(s, all->buffer, (size_t)r, passed_fd);
 	}
+	if (passed_fd >= 0 && preempter_is_control(passed_fd)) {
+		close(passed_fd);
+	} else if (passed_fd >= 0) {
+		client_socket_close_passed(passed_fd, s->cred.uid);
+	}
 	if (s->fd >= 0) {
 		slow_down(s);
 	}
@@ -254,7 +262,7 @@ static void hear_last_words(struct session *s) {
 	struct sessions *all = s->all;
 
 	for (int n = 0; n < LAST_WORDS_MAX && s->fd >= 0 && !s->mistaken; n++) {
-		int r = packet_receive(s->fd, all->buffer, NULL);
+		int r = client_socket_receive(s->fd, all->buffer, NULL);
 
 		if (r <= 0) {
 			break;
@@ -305,7 +313,7 @@ int session_watch_process(struct session *s) {
 static void free_session(struct session *s) {
 	assert(TAILQ_EMPTY(&s->jobs));
 	if (s->fd >= 0) {
-		packet_close(s->fd);
+		client_socket_hang_up(s->fd);
 	}
 	if (s->pidfd >= 0) {
 		close(s->pidfd);

@@ -1,8 +1,8 @@
 /*
  * ioctl.c: stands for the kernel's part of the driver. A test preloads it (libsimgpu-ioctl.so) into
  * programs on simulated GPUs, and into whoever is to act on their channel groups: it gives the
- * simulated driver a descriptor that looks like /dev/nvidiactl, and answers ioctl() and fstat() on
- * it and on its duplicates, in whatever process they are.
+ * simulated driver a descriptor that looks like /dev/nvidiactl, and answers ioctl(), fstat() and
+ * statx() on it and on its duplicates, in whatever process they are.
  *
  * The descriptor is a connection to simgpud (rm.h). Without this library the simulated driver has
  * no such descriptor, as in a container that hides it.
@@ -253,7 +253,7 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
 	return (int)syscall(SYS_ioctl, fd, request, arg);
 }
 
-/* ---- fstat ---- */
+/* ---- fstat, statx ---- */
 
 static int control_fstat(int fd, struct stat *st) {
 	int r = fstatat(fd, "", st, AT_EMPTY_PATH);
@@ -274,4 +274,16 @@ EXPORT int plain_fstat(int fd, struct stat *st) {
 
 EXPORT int fstat64(int fd, struct stat64 *st) {
 	return control_fstat(fd, (struct stat *)st);
+}
+
+EXPORT int statx(int at, const char *restrict path, int flags, unsigned mask,
+		 struct statx *restrict st) {
+	int r = (int)syscall(SYS_statx, at, path, flags, mask, st);
+
+	if (r == 0 && !*path && S_ISSOCK(st->stx_mode) && is_control(at)) {
+		st->stx_mode = S_IFCHR | 0666;
+		st->stx_rdev_major = RM_MAJOR;
+		st->stx_rdev_minor = RM_MINOR;
+	}
+	return r;
 }

@@ -1,0 +1,147 @@
+/*
+ * client-socket.c: see client-socket.h.
+ */
+#include "daemon/base/client-socket.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/base/util.h"
+#include "proto/packet.h"
+
+/* At first, and then as often: far longer than such a call takes, far shorter than a job. */
+#define PATIENCE (2 * NSEC_PER_MSEC)
+
+/* What a user may have us close at a time, and how many users. */
+#define CLOSING_PER_USER 2
+#define CLOSING_MAX	 16
+
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+static timer_t timer;
+static bool has_timer;
+
+static struct closing {
+	_Atomic int fd; /* -1: free; changed back by the thread */
+	uid_t uid;
+} closing[CLOSING_MAX] = {[0 ... CLOSING_MAX - 1] = {.fd = -1}};
+
+static void on_signal(int number) {
+}
+
+int client_socket_init(void) {
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+
+	event.sigev_notify_thread_id = gettid();
+	if (sigaction(SIGALRM, &action, NULL) < 0 ||
+	    timer_create(CLOCK_MONOTONIC, &event, &timer) < 0) {
+		return -errno;
+	}
+	has_timer = true;
+	return 0;
+}
+
+static void set_timer(nsec_t every) {
+	struct itimerspec t = {.it_value.tv_nsec = (long)every, .it_interval.tv_nsec = (long)every};
+
+	if (has_timer) {
+		timer_settime(timer, 0, &t, NULL);
+	}
+}
+
+int client_socket_receive(int fd, void *buffer, int *ret_fd) {
+	int r;
+
+	set_timer(PATIENCE);
+	r = packet_receive(fd, buffer, ret_fd);
+	set_timer(0);
+	return r;
+}
+
+void client_socket_hang_up(int fd) {
+	set_timer(PATIENCE);
+	packet_close(fd);
+	set_timer(0);
+}
+
+ssize_t client_socket_read(int fd, void *buffer, size_t n) {
+	ssize_t r;
+
+	set_timer(PATIENCE);
+	r = read(fd, buffer, n);
+	set_timer(0);
+	return r;
+}
+
+void client_socket_close(int fd) {
+	set_timer(PATIENCE);
+	close(fd);
+	set_timer(0);
+}
+
+/* NULL: none that the user may have. */
+static struct closing *find_free(uid_t uid) {
+	struct closing *free = NULL;
+	int n = 0;
+
+	for (size_t i = 0; i < CLOSING_MAX; i++) {
+		if (atomic_load(&closing[i].fd) < 0) {
+			free = &closing[i];
+		} else if (closing[i].uid == uid) {
+			n++;
+		}
+	}
+	return n < CLOSING_PER_USER ? free : NULL;
+}
+
+bool client_socket_may_pass(uid_t uid) {
+	return find_free(uid) != NULL;
+}
+
+static void *run(void *userdata) {
+	struct closing *c = userdata;
+
+	close(atomic_load(&c->fd));
+	atomic_store(&c->fd, -1);
+	return NULL;
+}
+
+/* Return: 0 or an errno. */
+static int begin_thread(struct closing *c) {
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	int r;
+
+	/* Signals are the main thread's. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	r = pthread_create(&thread, &attributes, run, c);
+	pthread_attr_destroy(&attributes);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
+void client_socket_close_passed(int fd, uid_t uid) {
+	struct closing *c = find_free(uid);
+
+	if (c) {
+		c->uid = uid;
+		atomic_store(&c->fd, fd);
+		if (begin_thread(c) == 0) {
+			return;
+		}
+		atomic_store(&c->fd, -1);
+	}
+	client_socket_close(fd);
+}

@@ -12,8 +12,8 @@ CELL: OTHER[+PERIOD_MS/DEADLINE_MS]:MODE:PERIOD_MS:DEADLINE_MS. OTHER: a kind or
 urgent2; MODE: eager, graph, or idle: the urgent program does nothing. For each urgent program of a cell, a line to
 FOLDER/scenario.csv: OTHER is what ran beside it, also the other urgent one. With $SCENARIO_CTL, the command of
 sbeetctl, the tasks "urgent" and "urgent2" get their period and deadline before each cell, and `task explain` goes to
-FOLDER/explain-COLUMN.txt. Their responses, in ms, go to FOLDER/jobs-COLUMN.txt, and for how long of each the program's
-thread had a CPU, and for how long it waited for one.
+FOLDER/explain-COLUMN.txt. Their responses, in ms, go to FOLDER/jobs-COLUMN.txt, with the time when all of each was
+launched, for how long its thread had a CPU (waiting for the GPU takes one), and for how long it waited for one.
 $SCALE=0: a tiny kernel for each of them, without PyTorch, for the simulated GPU.
 
 A release that passes while the job before still runs is skipped, and missed. Responses: from the release to the end.
@@ -71,6 +71,7 @@ class Tiny:
         values = [self.data, self.data, self.data, n]
         params = (ctypes.c_void_p * 4)(*(ctypes.addressof(v) for v in values))
         check(self.cuda.cuLaunchKernel(self.kernel, 4, 1, 1, 256, 1, 1, 0, self.stream, params, None))
+        self.launched = time.monotonic()
         self.wait()
 
     def step(self, n):
@@ -122,6 +123,7 @@ class Network:
         else:
             with self.torch.no_grad():
                 self.model(self.x)
+        self.launched = time.monotonic()
         self.wait()
 
     def make_train(self):
@@ -178,7 +180,8 @@ class Cpu:
         self.file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
 
     def read(self):
-        return [int(word) for word in os.pread(self.file, 100, 0).split()[:2]]
+        # What schedstat says of the first is as old as the last tick.
+        return time.thread_time_ns(), int(os.pread(self.file, 100, 0).split()[1])
 
     def close(self):
         os.close(self.file)
@@ -188,7 +191,7 @@ def run_urgent(program, mode, period, deadline, lead, seconds):
     cpu = Cpu()
     begin = time.monotonic() + 0.01
     release, count_from, end = begin, begin + lead, begin + lead + seconds
-    took, ran, waited, released, missed, skipped = [], [], [], 0, 0, 0
+    took, launched, ran, waited, released, missed, skipped = [], [], [], [], 0, 0, 0
     while release < end:
         before = cpu.read()
         time.sleep(max(0.0, release - time.monotonic()))
@@ -199,6 +202,7 @@ def run_urgent(program, mode, period, deadline, lead, seconds):
             released += 1
             missed += now - release > deadline
             took.append(round((now - release) * 1e3, 4))
+            launched.append(round((program.launched - release) * 1e3, 4))
             ran.append(round((after[0] - before[0]) / 1e6, 4))
             waited.append(round((after[1] - before[1]) / 1e6, 4))
         release += period
@@ -207,7 +211,8 @@ def run_urgent(program, mode, period, deadline, lead, seconds):
                 released, missed, skipped = released + 1, missed + 1, skipped + 1
             release += period
     cpu.close()
-    return {"released": released, "missed": missed, "skipped": skipped, "ms": took, "cpu": ran, "waited": waited}
+    return {"released": released, "missed": missed, "skipped": skipped, "ms": took, "launched": launched, "cpu": ran,
+            "waited": waited}
 
 
 def run_other(program, seconds):
@@ -288,7 +293,8 @@ def run_cell(programs, folder, column, cell, lead, seconds):
     urgent = {"urgent": (beside, mode, period, deadline)}
     if second:
         urgent["urgent2"] = (f"{other}+{period}/{deadline}", mode, *second.split("/"))
-    jobs = {name: {"released": 0, "missed": 0, "skipped": 0, "ms": [], "cpu": [], "waited": []} for name in urgent}
+    nothing = {"released": 0, "missed": 0, "skipped": 0, "ms": [], "launched": [], "cpu": [], "waited": []}
+    jobs = {name: nothing for name in urgent}
     if mode != "idle":
         for name, (*_, period, deadline) in urgent.items():
             control(f"task set {name} --period {period}ms --deadline {deadline}ms")
@@ -316,7 +322,7 @@ def keep(folder, column, key, seconds, jobs, rate):
     with open(f"{folder}/scenario.csv", "a") as f:
         f.write(",".join(map(str, row)) + "\n")
     with open(f"{folder}/jobs-{column}.txt", "a") as f:
-        for what in ("ms", "cpu", "waited"):
+        for what in ("ms", "launched", "cpu", "waited"):
             print(cell, what, *jobs[what], file=f)
     print(f"{column} {cell}: {row[7]} of {row[6]} missed, p50 {row[9]} p99 {row[10]} ms, other {row[12]} /s", flush=True)
 

@@ -239,3 +239,26 @@ bool scene_follows(const struct scene *scene, const struct scene_past *past,
 	       past->cut.group == scene->cut.group && past->cut.gates == scene->cut.gates &&
 	       past->cut.guards == scene->cut.guards;
 }
+
+enum scene_change scene_compare(const struct scene *scene, const struct scene_past *past,
+				int from[static MODEL_TASKS_MAX]) {
+	enum scene_change change = past->n == scene->n ? SCENE_SAME : SCENE_OTHERS;
+
+	if (!scene_follows(scene, past, from)) {
+		return SCENE_TASKS;
+	}
+	for (unsigned i = 0; i < scene->n; i++) {
+		const struct scene_member *a = &past->members[i], *b = &scene->members[i];
+
+		if (from[i] != (int)i) {
+			change = SCENE_OTHERS;
+		} else if (!scene->sessions[i]->terms.now[scene->gpu].steered) {
+			return SCENE_TASKS; /* a new page says nothing yet */
+		} else if (change == SCENE_SAME &&
+			   (a->shapes != b->shapes || a->known != b->known ||
+			    a->copies_nothing != b->copies_nothing)) {
+			change = SCENE_KNOWN;
+		}
+	}
+	return change;
+}

@@ -58,6 +58,18 @@ void scene_remember(const struct scene *scene, struct scene_past *ret);
 bool scene_follows(const struct scene *scene, const struct scene_past *past,
 		   int from[static MODEL_TASKS_MAX]);
 
+/* What has changed since. */
+enum scene_change {
+	SCENE_SAME,
+	SCENE_KNOWN,  /* more is known of the programs' jobs */
+	SCENE_OTHERS, /* programs without a deadline have come or gone */
+	SCENE_TASKS,  /* others have, or other tasks are there */
+};
+
+/* Since the terms of @past were written. @from: as scene_follows(), unless it is SCENE_TASKS. */
+enum scene_change scene_compare(const struct scene *scene, const struct scene_past *past,
+				int from[static MODEL_TASKS_MAX]);
+
 /* Whether programs without a deadline may get more than the rule gives them (core/steer/share.h).
  */
 bool scene_can_share(const struct scene *scene);

@@ -377,7 +377,7 @@ static nsec_t clamp_finished(const struct job *job, nsec_t claimed, nsec_t now) 
 	return claimed < job->record.granted || claimed > now ? now : claimed;
 }
 
-/* From now on it can run there without asking: see steer.c. */
+/* From now on it can run there without asking: see scene.c. */
 static void note_held(struct session *s, const struct job *job) {
 	if (job->allocation > 0 && !(s->held & BIT(job->gpu)) &&
 	    job_enforcement(job) == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN) {

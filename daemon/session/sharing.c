@@ -5,7 +5,9 @@
 
 #include <string.h>
 
+#include "daemon/base/log.h"
 #include "daemon/session/session.h"
+#include "daemon/session/writer.h"
 
 void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn fn,
 		  void *userdata) {
@@ -50,7 +52,7 @@ static void find_counters(struct sharing *s, const struct scene *scene, const in
 	}
 }
 
-void sharing_start(struct sharing *s, const struct scene *scene) {
+static void start(struct sharing *s, const struct scene *scene) {
 	int from[MODEL_TASKS_MAX] = {0};
 
 	if (s->past.n > 0 && scene_follows(scene, &s->past, from)) {
@@ -71,18 +73,27 @@ void sharing_start(struct sharing *s, const struct scene *scene) {
 	}
 }
 
+void sharing_follow(struct sharing *s, const struct scene *scene) {
+	if (scene_can_share(scene)) {
+		start(s, scene);
+	} else {
+		sharing_stop(s);
+	}
+}
+
 void sharing_stop(struct sharing *s) {
 	s->on = false;
 	event_del(&s->timer);
 }
 
-bool sharing_look(struct sharing *s, struct session *const *sessions, nsec_t now) {
+void sharing_look(struct sharing *s, const struct scene *scene, nsec_t now) {
+	struct terms terms[MODEL_TASKS_MAX];
 	struct share_seen seen[MODEL_TASKS_MAX] = {0};
 	bool busy = false, changed;
 
 	for (unsigned i = 0; i < s->share.n; i++) {
 		const struct share_seen *before = &s->before[i];
-		struct share_seen latest = seen_of(sessions[i]);
+		struct share_seen latest = seen_of(scene->sessions[i]);
 
 		seen[i] = latest;
 		seen[i].jobs -= before->jobs;
@@ -97,5 +108,55 @@ bool sharing_look(struct sharing *s, struct session *const *sessions, nsec_t now
 	s->looked = now;
 	s->pause = share_pause(s->pause, busy);
 	wait(s);
-	return changed;
+	if (changed) {
+		log_debug("GPU %zu: programs %s a deadline get more of it", scene->gpu,
+			  s->share.trying ? "without" : "with");
+		sharing_write(s, scene, terms);
+	}
+}
+
+/* ---- the terms ---- */
+
+/* Why the rule gives the program @i these terms. */
+static const char *rule_reason(const struct scene *scene, const struct terms *terms, unsigned i) {
+	bool apart = false;
+
+	if (scene->sliced) {
+		return writer_sliced;
+	}
+	if (scene->cut.group == 0) {
+		return "the programs there can't be kept to parts of the GPU";
+	}
+	for (unsigned k = 0; k < scene->n; k++) {
+		apart |= terms[k].n > 0;
+	}
+	if (terms[i].n > 0) {
+		return scene_is_urgent(scene->sessions[i])
+			       ? "its blocks run long beside the deadlines of others"
+			       : "programs with a deadline are there, and not disturbed";
+	}
+	return apart ? "programs without a deadline, or of long blocks, are there, and kept away"
+		     : "no programs have to be kept apart there";
+}
+
+void sharing_write(const struct sharing *s, const struct scene *scene, struct terms *ret) {
+	const struct share *share = s->on ? &s->share : NULL;
+	nsec_t deadlines[MODEL_TASKS_MAX];
+
+	for (unsigned i = 0; i < scene->n; i++) {
+		ret[i] = (struct terms){.steered = true};
+		deadlines[i] = scene->tasks[i].model.deadline;
+	}
+	if (scene->n > 0 && scene->cut.group > 0) {
+		plan_rule(&scene->cut, scene->tasks, scene->n, ret);
+	}
+	if (share) {
+		share_apply(share, deadlines, scene->cut.group, ret);
+	}
+	for (unsigned i = 0; i < scene->n; i++) {
+		const char *reason = share ? share_reason(share, deadlines[i], i) : NULL;
+
+		writer_set(scene, scene->sessions[i], &ret[i],
+			   reason ? reason : rule_reason(scene, ret, i));
+	}
 }

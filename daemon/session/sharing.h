@@ -1,6 +1,7 @@
 /*
- * sharing.h: tells core/steer/share.h what the programs on one GPU do, as long as the rule places
- * them, and asks it now and then what follows.
+ * sharing.h: the terms by the rule (plan_rule()) on one GPU, and what programs without a deadline
+ * get beyond it: tells core/steer/share.h what the programs do, and asks it now and then what
+ * follows. Where a plan holds (planning.h) it is off.
  */
 #pragma once
 
@@ -28,13 +29,17 @@ struct sharing {
 /* @fn is called when sharing_look() should be. */
 void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn fn, void *userdata);
 
-/* The programs of @scene share the GPU, see share_start(). What is known of them stays if those
- * with a deadline, and their tasks, are the same as when it was last shared. */
-void sharing_start(struct sharing *s, const struct scene *scene);
+/* @scene has other programs than before, and no plan: they share the GPU if they can, see
+ * share_start(). What is known of them stays if those with a deadline, and their tasks, are the
+ * same as when it was last shared. */
+void sharing_follow(struct sharing *s, const struct scene *scene);
 
-/* Also if it never began. */
+/* They don't, for they are planned for. Also if they never did. */
 void sharing_stop(struct sharing *s);
 
-/* At the timer, with the same programs, @now. Return: whether other terms follow now
- * (share_apply()). */
-bool sharing_look(struct sharing *s, struct session *const *sessions, nsec_t now);
+/* Writes the terms of the programs of @scene: the rule's, and what follows from what was measured
+ * while they share the GPU. @ret: the same, of each. */
+void sharing_write(const struct sharing *s, const struct scene *scene, struct terms *ret);
+
+/* At the timer, with the same programs, @now. Writes other terms if they follow now. */
+void sharing_look(struct sharing *s, const struct scene *scene, nsec_t now);

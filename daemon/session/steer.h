@@ -3,11 +3,11 @@
  * loop, and only if something changed that they depend on: sessions, their tasks, what is known of
  * their jobs, the GPUs that they use, the policy, drained and lost GPUs. Never for a job.
  *
- * At once by a rule; better ones follow when the planner has found them (core/steer/plan.h), and
- * others again when the tasks do worse than predicted (core/steer/tune.h). Where nothing can be
- * predicted, and where only one program has a deadline and not all others are known, the rule
- * stays, and programs without a deadline get more as far as that is seen to do no harm
- * (core/steer/share.h).
+ * For each GPU it looks who is there (scene.h). At once the rule says where they run; better terms
+ * follow when a plan was made, and others again when the tasks do worse than predicted
+ * (planning.h). Where nothing can be predicted, and where only one program has a deadline and not
+ * all others are known, the rule stays, and programs without a deadline get more as far as that is
+ * seen to do no harm (sharing.h). Both write terms through writer.h.
  *
  * When programs without a deadline come and go, what holds for the others goes on until the next
  * plan, and who comes is put beside it. When others do, or their tasks change, all begins anew.
@@ -25,7 +25,7 @@
 #include <event2/event_struct.h>
 
 #include "daemon/core/state.h"
-#include "daemon/core/steer/tune.h"
+#include "daemon/session/planning.h"
 #include "daemon/session/preempting.h"
 #include "daemon/session/scene.h"
 #include "daemon/session/sharing.h"
@@ -40,33 +40,14 @@ struct sessions;
 struct steer_gpu {
 	struct steer *steer; /* borrowed: whose part it is */
 	size_t gpu;
-
 	struct scene_past past; /* when the terms were last computed */
-
-	struct sharing sharing; /* while the rule holds */
-
-	/* The question for a plan. */
-	struct scene_past question; /* whom it is for; n == 0: there is none */
-	nsec_t asked;		    /* when */
-	bool awaits;		    /* no answer has come yet */
-	bool outdated;		    /* it is asked anew then */
-
-	/* Since the programs with a deadline and their tasks are the same. */
-	struct tune tune;
-	unsigned plans;		 /* that were written; 0: the rule holds */
-	bool judged;		 /* `action` is what came of that */
-	enum tune_action action; /* the last one; waiting counts only before any other */
-
-	/* Of the plan that holds. */
-	struct event judge; /* pending: it will be judged */
-	nsec_t since;
-	bool hopeless[MODEL_TASKS_MAX];		  /* as the last plan says */
-	struct tune_seen before[MODEL_TASKS_MAX]; /* the sessions' counters then */
+	struct planning planning;
+	struct sharing sharing; /* on while no plan holds, nor is asked for */
 };
 
 /* What is known of the plan that holds for one program. */
 struct steer_told {
-	unsigned plans;	     /* as in steer_gpu, at least 1 */
+	unsigned plans;	     /* as in struct planning, at least 1 */
 	const char *verdict; /* what came of the last judgement: "wait", "try", "plan", "back",
 				"keep"; static; NULL: there was none yet */
 	double slow;  /* its kernels are taken to need this many times their profile's time */

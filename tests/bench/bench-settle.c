@@ -6,7 +6,7 @@
  * long while others run, and SLOWER (1) times as long at all times, which those who plan do not
  * know. Random sets of six of the evaluation's works (DATA: tests/gpu/evaluation; Table 3.5), SETS
  * (20) for each utilisation, of seeds from FIRST (1) on, run for 17 s each: under MPS alone, under
- * stream priorities by deadline, and under steer as sbeetd closes its loop (session/steer.c):
+ * stream priorities by deadline, and under steer as sbeetd closes its loop (session/planning.c):
  * tune.h judges, and plans come as long after they were asked for as the planner
  * (session/planner.h) needs with THREADS (4) on a machine with work to do. A JSON line for each
  * set, and their sums: late jobs in the first 5 s, in the window of 4 to 7 s, and of 14 to 17 s;
@@ -162,7 +162,7 @@ static void world_run(struct world *w, nsec_t until) {
 	}
 }
 
-/* ---- the loop, as in session/steer.c ---- */
+/* ---- the loop, as in session/planning.c ---- */
 
 struct loop {
 	struct world *world;

@@ -151,18 +151,17 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 		s->record_ops = subscribers_watch_ops(&server->subscribers, s);
 		history_session_starts(server->parts.history, s);
 		report_session(&server->report, s, KIND(SESSION_START));
-		steer_changed(&server->steer);
 		break;
 	case SESSION_EVENT_WELCOME:
-		steer_write_terms(&server->steer);
+		steer_welcome(&server->steer, s);
 		break;
 	case SESSION_EVENT_END:
 		history_session_ends(server->parts.history, s);
 		report_session(&server->report, s, KIND(SESSION_END));
-		steer_changed(&server->steer);
+		steer_session_changed(&server->steer, s);
 		break;
 	case SESSION_EVENT_TERMS:
-		steer_changed(&server->steer);
+		steer_session_changed(&server->steer, s);
 		break;
 	case SESSION_EVENT_GONE:
 		control_session_gone(&server->control, s);

@@ -212,7 +212,10 @@ static void move(struct job *job, struct session *to) {
 	quota_move(from->user, to->user, QUOTA_JOBS, 1);
 	TAILQ_INSERT_TAIL(&to->jobs, job, link);
 	to->n_jobs++;
-	to->gpus |= from->gpus;
+	if (from->gpus & ~to->gpus) {
+		to->gpus |= from->gpus;
+		session_tell(to, SESSION_EVENT_TERMS, NULL);
+	}
 	job->session = to;
 	job->records_ops = false; /* over the new connection */
 	job->owner = to->id;

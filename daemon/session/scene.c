@@ -138,9 +138,8 @@ static const char *why_withdrawn(const struct sessions *all, size_t gpu, unsigne
 		       : "sbeetd is being stopped";
 }
 
-void scene_look(const struct sessions *all, size_t gpu, struct scene *ret) {
+void scene_look_at_gpu(const struct sessions *all, size_t gpu, struct scene *ret) {
 	const struct sched_params *params = sched_get_params(engine_sched(all->engine));
-	struct session *s;
 
 	*ret = (struct scene){.gpu = gpu, .lowest = UINT64_MAX};
 	ret->withdrawn = why_withdrawn(all, gpu, &ret->cut.group);
@@ -149,6 +148,12 @@ void scene_look(const struct sessions *all, size_t gpu, struct scene *ret) {
 	ret->cut.guards = params->guard;
 	ret->cut.sms = inventory_gpu(all->inventory, gpu)->n_sms;
 	ret->sliced = ret->steered && preempting_is_sliced(all, gpu);
+}
+
+void scene_look(const struct sessions *all, size_t gpu, struct scene *ret) {
+	struct session *s;
+
+	scene_look_at_gpu(all, gpu, ret);
 	TAILQ_FOREACH(s, &all->list, link) {
 		if (ret->sliced && scene_is_steered(s, gpu) &&
 		    preempting_urgency(s) < ret->lowest) {

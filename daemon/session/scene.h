@@ -46,6 +46,9 @@ struct scene_past {
 	struct plan_gpu cut;
 };
 
+/* What is seen of @gpu alone: nobody is there. */
+void scene_look_at_gpu(const struct sessions *all, size_t gpu, struct scene *ret);
+
 /* Who is there on @gpu now. Programs beyond the planner's number are left out. */
 void scene_look(const struct sessions *all, size_t gpu, struct scene *ret);
 

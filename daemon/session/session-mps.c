@@ -72,9 +72,6 @@ void session_mps_welcome(struct session *s, const struct inventory_gpu *chosen,
 	int full;
 
 	*ret = (struct session_mps){.pipe_directory = "", .log_directory = ""};
-	for (size_t i = 0; chosen && i < inventory_n_gpus(s->all->inventory); i++) {
-		s->gpus |= chosen == inventory_gpu(s->all->inventory, i) ? BIT(i) : 0;
-	}
 	mps_look(mps);
 	info = mps_info(mps);
 	full = find_full(s, chosen);

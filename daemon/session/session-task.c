@@ -256,6 +256,7 @@ const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbe
 		return NULL;
 	}
 	s->placed = (unsigned)gpu + 1;
+	s->gpus |= BIT(gpu);
 	log_debug("session %llu: GPU %d is chosen for task '%s'", (unsigned long long)s->id, gpu,
 		  s->task.name);
 	return inventory_gpu(s->all->inventory, (size_t)gpu);

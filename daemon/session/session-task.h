@@ -13,7 +13,8 @@ void session_task_admit(struct session *s, const Sbeet__Hello *hello);
 /* A task with times to keep, whose profile is known, is one for the policies to plan with. */
 void session_task_declare(struct session *s);
 
-/* The program's GPU, where it is for us to choose and it can be told; else NULL. */
+/* The program's GPU, where it is for us to choose and it can be told, and the only one that it uses
+ * so far; else NULL. */
 const struct inventory_gpu *session_task_choose_gpu(struct session *s, const Sbeet__Hello *hello);
 
 /* Its task is this one from now on; jobs that it has stay as they are. @restart: its releases begin

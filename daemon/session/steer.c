@@ -15,11 +15,11 @@
 #include "daemon/session/session.h"
 #include "daemon/session/writer.h"
 
-void steer_changed(struct steer *steer) {
-	steer->changed = true;
-}
-
 /* ---- one GPU ---- */
+
+static void changed_at(struct steer_gpu *g) {
+	g->steer->changed |= BIT(g->gpu);
+}
 
 static void look_at_gpu(struct steer_gpu *g) {
 	struct terms terms[MODEL_TASKS_MAX];
@@ -28,7 +28,12 @@ static void look_at_gpu(struct steer_gpu *g) {
 	struct scene scene;
 	bool planned;
 
+	g->steer->changed &= ~BIT(g->gpu);
+	writer_tell_deadlines(g->steer->sessions, g->gpu);
 	scene_look(g->steer->sessions, g->gpu, &scene);
+	log_debug("GPU %zu: %u programs are there", g->gpu, scene.n);
+	g->loose = scene.loose;
+	g->lowest = scene.lowest;
 	writer_set_others(&scene, g->steer->sessions);
 	change = scene_compare(&scene, &g->past, from);
 	if (change == SCENE_SAME) {
@@ -57,7 +62,7 @@ static bool is_same(struct steer_gpu *g, struct scene *ret) {
 	if (scene_compare(ret, &g->past, from) == SCENE_SAME) {
 		return true;
 	}
-	steer_changed(g->steer);
+	changed_at(g);
 	return false;
 }
 
@@ -120,7 +125,7 @@ static void on_planned(void *userdata, size_t gpu, struct plan *plan) {
 	scene_look(steer->sessions, gpu, &scene);
 	change = scene_compare(&scene, &g->past, from);
 	if (change != SCENE_SAME) {
-		steer_changed(steer); /* a new one will be made, or none is needed */
+		changed_at(g); /* a new one will be made, or none is needed */
 		if (change == SCENE_TASKS || !g->planning.awaits) {
 			return;
 		}
@@ -130,7 +135,69 @@ static void on_planned(void *userdata, size_t gpu, struct plan *plan) {
 	hand_out_boards(steer->sessions);
 }
 
+/* ---- one program ---- */
+
+/* Whether the terms of others on this GPU depend on @s, as the GPU was last looked at, or would if
+ * it was now. */
+static bool matters(const struct steer_gpu *g, const struct scene *gpu, const struct session *s,
+		    bool is_new) {
+	for (unsigned i = 0; i < g->past.n; i++) {
+		if (g->past.members[i].id == s->id) {
+			return true;
+		}
+	}
+	if (gpu->steered && g->past.n < MODEL_TASKS_MAX && scene_is_present(s, g->gpu)) {
+		return true;
+	}
+	/* Who is more urgent than the least urgent rings. */
+	return gpu->sliced &&
+	       (is_new ? preempting_urgency(s) < g->lowest : preempting_urgency(s) <= g->lowest);
+}
+
+/* Return: whether all have to be looked at; else the terms of @s alone were written. */
+static bool session_changed_at(struct steer_gpu *g, struct session *s, bool is_new) {
+	struct scene scene;
+
+	scene_look_at_gpu(g->steer->sessions, g->gpu, &scene);
+	if (matters(g, &scene, s, is_new)) {
+		changed_at(g);
+		return true;
+	}
+	if (s->terms.page && s->state == SESSION_ACTIVE) {
+		scene.loose = g->loose;
+		scene.lowest = g->lowest;
+		writer_tell_deadline(s, g->gpu);
+		writer_set_other(&scene, s);
+	}
+	return false;
+}
+
+void steer_session_changed(struct steer *steer, struct session *s) {
+	const struct sched *sched = engine_sched(steer->sessions->engine);
+
+	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
+		session_changed_at(&steer->gpus[i], s, false);
+	}
+	steer->any_changed = true;
+}
+
+void steer_welcome(struct steer *steer, struct session *s) {
+	const struct sched *sched = engine_sched(steer->sessions->engine);
+
+	for (size_t i = 0; s->terms.page && i < sched_n_gpus(sched); i++) {
+		if (session_changed_at(&steer->gpus[i], s, true)) {
+			look_at_gpu(&steer->gpus[i]);
+		}
+	}
+	steer->any_changed = true;
+}
+
 /* ---- all ---- */
+
+void steer_changed(struct steer *steer) {
+	steer->changed = UINT32_MAX;
+	steer->any_changed = true;
+}
 
 static void on_preempter(void *userdata) {
 	steer_changed(userdata);
@@ -140,7 +207,8 @@ void steer_init(struct steer *steer, struct sessions *sessions, struct event_bas
 		nsec_t window, bool may_preempt, nsec_t turn, const char *state) {
 	int r;
 
-	*steer = (struct steer){.sessions = sessions, .changed = true, .window = window};
+	*steer = (struct steer){.sessions = sessions, .window = window};
+	steer_changed(steer);
 	preempting_init(&steer->preempting, sessions, base, may_preempt, turn, state);
 	r = planner_new(&steer->planner, base, planner_threads(), on_planned, steer);
 	if (r < 0) {
@@ -171,10 +239,14 @@ static nsec_t needed_by(const struct steer *steer, const struct session *s) {
 	nsec_t longest = 0;
 
 	for (size_t i = 0; i < sched_n_gpus(engine_sched(steer->sessions->engine)); i++) {
-		struct plan_task t = scene_task(s, i);
+		struct plan_task t;
 		nsec_t needed;
 
-		if (s->terms.now[i].sliced && t.known) {
+		if (!s->terms.now[i].sliced) {
+			continue;
+		}
+		t = scene_task(s, i);
+		if (t.known) {
 			needed = t.model.copy_in + t.model.copy_out +
 				 t.model.kernels[inventory_gpu(steer->sessions->inventory, i)
 							 ->n_sms];
@@ -206,29 +278,28 @@ static uint32_t closed_gpus(const struct steer *steer) {
 	return closed;
 }
 
-void steer_write_terms(struct steer *steer) {
-	const struct sched *sched = engine_sched(steer->sessions->engine);
-
-	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
-		writer_tell_deadlines(steer->sessions, i);
-		look_at_gpu(&steer->gpus[i]);
-	}
-}
-
 void steer_look(struct steer *steer) {
 	const struct sched *sched = engine_sched(steer->sessions->engine);
 	const struct sched_policy *policy = sched_get_policy(sched);
 	uint32_t closed = closed_gpus(steer);
 
-	if (!steer->changed && policy == steer->policy && closed == steer->closed) {
+	if (policy != steer->policy || closed != steer->closed) {
+		steer->policy = policy;
+		steer->closed = closed;
+		steer_changed(steer);
+	}
+	if (!steer->changed && !steer->any_changed) {
 		return;
 	}
-	steer->changed = false;
-	steer->policy = policy;
-	steer->closed = closed;
+	steer->any_changed = false;
 	preempting_start(&steer->preempting, policy, on_preempter, steer);
 	engine_set_preempts(steer->sessions->engine, preempter_works(steer->sessions->preempter));
-	steer_write_terms(steer);
+	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
+		if (steer->changed & BIT(i)) {
+			look_at_gpu(&steer->gpus[i]);
+		}
+	}
+	steer->changed = 0; /* of those that are not there */
 	hand_out_boards(steer->sessions);
 	tell_needed(steer);
 	preempting_hand_over(&steer->preempting);

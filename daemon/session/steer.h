@@ -1,7 +1,8 @@
 /*
  * steer.h: computes the terms of all sessions and writes them into their pages, once a turn of the
- * loop, and only if something changed that they depend on: sessions, their tasks, what is known of
- * their jobs, the GPUs that they use, the policy, drained and lost GPUs. Never for a job.
+ * loop, and only where something changed that they depend on: sessions, their tasks, what is known
+ * of their jobs, the GPUs that they use, the policy, drained and lost GPUs. Never for a job. For a
+ * program on which no other one's terms depend, nobody else is looked at.
  *
  * For each GPU it looks who is there (scene.h). At once the rule says where they run; better terms
  * follow when a plan was made, and others again when the tasks do worse than predicted
@@ -41,6 +42,8 @@ struct steer_gpu {
 	struct steer *steer; /* borrowed: whose part it is */
 	size_t gpu;
 	struct scene_past past; /* when the terms were last computed */
+	bool loose;		/* as in struct scene, when it was last looked at */
+	uint64_t lowest;	/* likewise */
 	struct planning planning;
 	struct sharing sharing; /* on while no plan holds, nor is asked for */
 };
@@ -60,8 +63,9 @@ struct steer {
 	struct sessions *sessions;	   /* borrowed, outlive us */
 	const struct sched_policy *policy; /* when it last looked */
 	uint32_t closed;		   /* GPUs that were drained or lost, likewise */
-	bool changed;			   /* something else has changed since */
-	struct planner *planner;	   /* owned; NULL: by the rule alone */
+	uint32_t changed;		   /* GPUs where something else has changed since */
+	bool any_changed;	 /* any program has, also where others don't depend on it */
+	struct planner *planner; /* owned; NULL: by the rule alone */
 	struct preempting preempting;
 	nsec_t window; /* --steer-window; may change at any time */
 	struct steer_gpu gpus[SCHED_GPUS_MAX];
@@ -73,12 +77,16 @@ void steer_init(struct steer *steer, struct sessions *sessions, struct event_bas
 
 void steer_deinit(struct steer *steer);
 
-/* Sessions or tasks have changed. */
+/* What all terms may depend on has changed. */
 void steer_changed(struct steer *steer);
 
-/* Terms alone, at once: a program that is about to be welcomed would ask for its first job if they
- * were not there yet. All else follows in steer_look(). */
-void steer_write_terms(struct steer *steer);
+/* @s has come, ended, or has another task, or more is known of its jobs. Where the terms of others
+ * don't depend on it its own are written at once. */
+void steer_session_changed(struct steer *steer, struct session *s);
+
+/* @s is about to be welcomed, and would ask for its first job if its terms were not there yet: the
+ * same, but the others' terms don't wait for steer_look() either. */
+void steer_welcome(struct steer *steer, struct session *s);
 
 /* At the end of a turn of the loop. */
 void steer_look(struct steer *steer);

@@ -115,28 +115,37 @@ void writer_set(const struct scene *scene, struct session *s, const struct terms
 	}
 }
 
+void writer_set_other(const struct scene *scene, struct session *s) {
+	struct terms t = {.steered = scene->steered && scene_is_steered(s, scene->gpu)};
+
+	writer_set(scene, s, &t,
+		   scene->withdrawn ? scene->withdrawn
+		   : !t.steered	    ? "its task may not use this GPU, or its program is being ended"
+		   : !scene_is_present(s, scene->gpu) ? "it does not run there yet"
+		   : scene->sliced		      ? writer_sliced
+						      : "too many programs are there to plan for");
+}
+
 void writer_set_others(const struct scene *scene, const struct sessions *all) {
 	unsigned member = 0; /* the next; they are in the order of the list */
 	struct session *s;
 
 	TAILQ_FOREACH(s, &all->list, link) {
-		struct terms t = {.steered = scene->steered && scene_is_steered(s, scene->gpu)};
-		const char *reason =
-			scene->withdrawn ? scene->withdrawn
-			: t.steered
-				? scene_is_present(s, scene->gpu)
-					  ? scene->sliced ? writer_sliced
-							  : "too many programs are there to "
-							    "plan for"
-					  : "it does not run there yet"
-				: "its task may not use this GPU, or its program is being ended";
-
 		if (member < scene->n && scene->sessions[member] == s) {
 			member++;
 		} else if (s->terms.page) {
-			writer_set(scene, s, &t, reason);
+			writer_set_other(scene, s);
 		}
 	}
+}
+
+void writer_tell_deadline(struct session *s, size_t gpu) {
+	const struct plan_task t = scene_task(s, gpu);
+
+	session_terms_set_next(&s->terms, gpu, t.model.period, t.model.copy_in);
+	session_terms_set_due(&s->terms, gpu,
+			      scene_is_urgent(s) && !s->terms.hopeless[gpu] ? s->task.deadline : 0,
+			      s->terms.tail[gpu], t.model.period);
 }
 
 void writer_tell_deadlines(const struct sessions *all, size_t gpu) {
@@ -144,14 +153,7 @@ void writer_tell_deadlines(const struct sessions *all, size_t gpu) {
 
 	TAILQ_FOREACH(s, &all->list, link) {
 		if (s->terms.page) {
-			const struct plan_task t = scene_task(s, gpu);
-
-			session_terms_set_next(&s->terms, gpu, t.model.period, t.model.copy_in);
-			session_terms_set_due(&s->terms, gpu,
-					      scene_is_urgent(s) && !s->terms.hopeless[gpu]
-						      ? s->task.deadline
-						      : 0,
-					      s->terms.tail[gpu], t.model.period);
+			writer_tell_deadline(s, gpu);
 		}
 	}
 }

@@ -19,11 +19,17 @@ extern const char writer_sliced[];
 void writer_set(const struct scene *scene, struct session *s, const struct terms *terms,
 		const char *reason);
 
-/* The terms of all who are not in @scene: who are not there yet, don't run on its GPU, or are too
- * many. */
+/* The terms of one who is not in @scene: who is not there yet, does not run on its GPU, or is one
+ * too many. @s has a page. */
+void writer_set_other(const struct scene *scene, struct session *s);
+
+/* Of all who are not in it. */
 void writer_set_others(const struct scene *scene, const struct sessions *all);
 
-/* When jobs on @gpu are due, and when the next ones are expected: of all who have a page. To be
- * called before the terms are written, for copies go by what must be done first, and others look
- * ahead to the next job. */
+/* When jobs of @s on @gpu are due, and when the next ones are expected. To be called before the
+ * terms are written, for copies go by what must be done first, and others look ahead to the next
+ * job. @s has a page. */
+void writer_tell_deadline(struct session *s, size_t gpu);
+
+/* Of all who have one. */
 void writer_tell_deadlines(const struct sessions *all, size_t gpu);

@@ -203,7 +203,7 @@ struct steered steered_open(const char *program, const Sbeet__TaskSpec *task, ui
 	shim_hello(s.fd, program, task, mask);
 	reads_terms = false;
 	steered_welcome(&s);
-	return s; /* its words are there: see the daemon's steer_write_terms() */
+	return s; /* its words are there: see the daemon's steer_welcome() */
 }
 
 struct steered steered_open_taking_boards(const char *program, const Sbeet__TaskSpec *task,

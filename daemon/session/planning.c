@@ -9,6 +9,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/util.h"
+#include "daemon/core/steer/renumber.h"
 #include "daemon/session/planner.h"
 #include "daemon/session/session.h"
 #include "daemon/session/writer.h"
@@ -126,15 +127,12 @@ static nsec_t see_all(const struct planning *p, const struct scene *scene, struc
 
 /* A plan goes on for those whom it was made for. @from: as scene_follows(). */
 static void move_plan(struct planning *p, const struct scene *scene, const int *from) {
-	bool hopeless[MODEL_TASKS_MAX];
-
-	memcpy(hopeless, p->hopeless, sizeof(hopeless));
+	renumber(p->hopeless, sizeof(*p->hopeless), from, scene->n);
 	tune_move(&p->tune, &scene->cut, scene->tasks, from, scene->n);
 	count_from_now(p, scene);
 	for (unsigned i = 0; i < scene->n; i++) {
 		struct session *s = scene->sessions[i];
 
-		p->hopeless[i] = from[i] >= 0 && hopeless[from[i]];
 		writer_set(scene, s, &tune_way(&p->tune)->terms[i],
 			   from[i] >= 0 ? s->terms.reason[scene->gpu]
 					: "planned for others: it has what they leave, until the "

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/base/log.h"
+#include "daemon/core/steer/renumber.h"
 #include "daemon/session/session.h"
 #include "daemon/session/writer.h"
 
@@ -43,12 +44,13 @@ static void wait(struct sharing *s) {
 
 /* Those of the last look, of programs that it has seen. */
 static void find_counters(struct sharing *s, const struct scene *scene, const int *from) {
-	struct share_seen before[MODEL_TASKS_MAX];
-
-	memcpy(before, s->before, sizeof(before));
+	if (s->on) {
+		renumber(s->before, sizeof(*s->before), from, scene->n);
+	}
 	for (unsigned i = 0; i < scene->n; i++) {
-		s->before[i] =
-			s->on && from[i] >= 0 ? before[from[i]] : seen_of(scene->sessions[i]);
+		if (!s->on || from[i] < 0) {
+			s->before[i] = seen_of(scene->sessions[i]);
+		}
 	}
 }
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "daemon/core/steer/renumber.h"
 #include "daemon/core/steer/search.h"
 
 /* Blocks longer than this part of somebody else's deadline are long. */
@@ -253,20 +254,11 @@ static struct terms join(const struct plan_gpu *gpu, const struct plan_task *tas
 
 static void move(const struct plan_gpu *gpu, const struct plan_task *tasks, const int *from,
 		 unsigned n, struct terms *terms, struct model_result *predicted, nsec_t *tail) {
-	struct model_result predicted_before[MODEL_TASKS_MAX];
-	struct terms terms_before[MODEL_TASKS_MAX], joined;
-	nsec_t tail_before[MODEL_TASKS_MAX];
+	struct terms joined;
 
-	memcpy(terms_before, terms, sizeof(terms_before));
-	memcpy(predicted_before, predicted, sizeof(predicted_before));
-	memcpy(tail_before, tail, sizeof(tail_before));
-	for (unsigned i = 0; i < n; i++) {
-		bool stays = from[i] >= 0;
-
-		terms[i] = stays ? terms_before[from[i]] : (struct terms){.steered = true};
-		predicted[i] = stays ? predicted_before[from[i]] : (struct model_result){0};
-		tail[i] = stays ? tail_before[from[i]] : 0;
-	}
+	renumber(terms, sizeof(*terms), from, n);
+	renumber(predicted, sizeof(*predicted), from, n);
+	renumber(tail, sizeof(*tail), from, n);
 	joined = join(gpu, tasks, from, n, terms);
 	for (unsigned i = 0; i < n; i++) {
 		terms[i] = from[i] < 0 ? joined : terms[i];
@@ -280,15 +272,8 @@ void plan_way_move(const struct plan_gpu *gpu, const struct plan_task *tasks, co
 
 void plan_move(const struct plan_gpu *gpu, const struct plan_task *tasks, const int *from,
 	       unsigned n, struct plan *plan) {
-	double alone[MODEL_TASKS_MAX];
-	bool hopeless[MODEL_TASKS_MAX];
-
-	memcpy(alone, plan->alone, sizeof(alone));
-	memcpy(hopeless, plan->hopeless, sizeof(hopeless));
-	for (unsigned i = 0; i < n; i++) {
-		plan->alone[i] = from[i] >= 0 ? alone[from[i]] : 0;
-		plan->hopeless[i] = from[i] >= 0 && hopeless[from[i]];
-	}
+	renumber(plan->alone, sizeof(*plan->alone), from, n);
+	renumber(plan->hopeless, sizeof(*plan->hopeless), from, n);
 	move(gpu, tasks, from, n, plan->terms, plan->predicted, plan->tail);
 	for (unsigned i = 0; i < plan->n_others; i++) {
 		plan_way_move(gpu, tasks, from, n, &plan->others[i]);

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "daemon/core/steer/renumber.h"
+
 /* Between two looks; the longer the less there is to see. */
 #define PAUSE_MIN (50 * NSEC_PER_MSEC)
 #define PAUSE_MAX (1 * NSEC_PER_SEC)
@@ -62,24 +64,17 @@ void share_start(struct share *s, unsigned n, const struct plan_gpu *gpu) {
 }
 
 void share_move(struct share *s, const int *from, unsigned n) {
-	const struct share was = *s;
-
-	assert(n <= MODEL_TASKS_MAX);
 	s->n = n;
 	s->moved = true;
 	s->same = 0;
-	memset(s->place.free, 0, sizeof(s->place.free));
-	memset(s->before.free, 0, sizeof(s->before.free));
-	memset(s->sum, 0, sizeof(s->sum));
-	memset(s->other_mean, 0, sizeof(s->other_mean));
+	renumber(s->place.free, sizeof(*s->place.free), from, n);
+	renumber(s->before.free, sizeof(*s->before.free), from, n);
+	renumber(s->sum, sizeof(*s->sum), from, n);
+	renumber(s->other_mean, sizeof(*s->other_mean), from, n);
 	for (unsigned i = 0; i < n; i++) {
-		int k = from[i];
-
-		s->place.free[i] = k < 0 ? was.place.yield : was.place.free[k];
-		s->before.free[i] = k < 0 ? was.before.yield : was.before.free[k];
-		if (k >= 0) {
-			s->sum[i] = was.sum[k];
-			s->other_mean[i] = was.other_mean[k];
+		if (from[i] < 0) {
+			s->place.free[i] = s->place.yield;
+			s->before.free[i] = s->before.yield;
 		}
 	}
 }

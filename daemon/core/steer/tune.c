@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "daemon/core/steer/renumber.h"
+
 /* Fewer jobs say nothing. */
 #define JOBS_MIN 16
 
@@ -343,20 +345,20 @@ void tune_again(struct tune *t) {
 
 void tune_move(struct tune *t, const struct plan_gpu *gpu, const struct plan_task *tasks,
 	       const int *from, unsigned n) {
-	struct tune was;
+	struct tune_way *way = &t->ways[0];
 
 	tune_again(t);
-	was = *t;
 	t->n = n;
-	plan_way_move(gpu, tasks, from, n, &t->ways[0].way);
+	plan_way_move(gpu, tasks, from, n, &way->way);
+	renumber(way->slow, sizeof(*way->slow), from, n);
+	renumber(t->slow, sizeof(*t->slow), from, n);
+	renumber(t->alone, sizeof(*t->alone), from, n);
+	renumber(t->lost, sizeof(*t->lost), from, n);
+	renumber(t->recent, sizeof(*t->recent), from, n);
 	for (unsigned i = 0; i < n; i++) {
-		int k = from[i];
-
-		t->slow[i] = k >= 0 ? was.slow[k] : 1;
-		t->ways[0].slow[i] = k >= 0 ? was.ways[0].slow[k] : 1;
-		t->alone[i] = k >= 0 ? was.alone[k] : 0;
-		t->lost[i] = k >= 0 && was.lost[k];
-		t->recent[i] = k >= 0 ? was.recent[k] : (struct tune_seen){0};
+		if (from[i] < 0) {
+			way->slow[i] = t->slow[i] = 1;
+		}
 	}
 }
 

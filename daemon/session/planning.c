@@ -128,11 +128,14 @@ static nsec_t see_all(const struct planning *p, const struct scene *scene, struc
 /* A plan goes on for those whom it was made for. @from: as scene_follows(). */
 static void move_plan(struct planning *p, const struct scene *scene, const int *from) {
 	renumber(p->hopeless, sizeof(*p->hopeless), from, scene->n);
+	renumber(p->before, sizeof(*p->before), from, scene->n);
 	tune_move(&p->tune, &scene->cut, scene->tasks, from, scene->n);
-	count_from_now(p, scene);
 	for (unsigned i = 0; i < scene->n; i++) {
 		struct session *s = scene->sessions[i];
 
+		if (from[i] < 0) {
+			p->before[i] = seen_of(s);
+		}
 		writer_set(scene, s, &tune_way(&p->tune)->terms[i],
 			   from[i] >= 0 ? s->terms.reason[scene->gpu]
 					: "planned for others: it has what they leave, until the "
@@ -179,6 +182,7 @@ static void log_plan(const struct scene *scene, const struct plan *plan, nsec_t 
 static void forget(struct planning *p, const struct scene *scene, nsec_t window) {
 	forget_question(p);
 	tune_start(&p->tune, scene->n, window);
+	event_del(&p->judge);
 	p->judged = false;
 	p->plans = 0;
 }
@@ -197,20 +201,19 @@ bool planning_follow(struct planning *p, const struct scene *scene, enum scene_c
 		     const int *from, nsec_t window) {
 	bool can = can_plan(p, scene);
 
-	event_del(&p->judge);
-	if (!can || change == SCENE_TASKS || (change == SCENE_OTHERS && p->question.n == 0)) {
-		change = SCENE_TASKS;
+	if (!can || change == SCENE_TASKS || p->question.n == 0) {
 		forget(p, scene, window);
+		from = NULL;
 	}
-	if (change != SCENE_KNOWN) {
-		forget_results(scene, change == SCENE_TASKS ? NULL : from);
-	}
+	forget_results(scene, from);
 	writer_tell_deadlines(p->all, p->gpu);
 	if (p->plans == 0) {
 		tune_start(&p->tune, scene->n, window);
-	} else if (change == SCENE_OTHERS) {
-		move_plan(p, scene, from);
 	} else {
+		move_plan(p, scene, from);
+	}
+	if (change == SCENE_KNOWN) {
+		event_del(&p->judge);
 		tune_again(&p->tune);
 	}
 	if (!can || !ask_planner(p, scene)) {

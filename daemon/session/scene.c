@@ -245,25 +245,29 @@ bool scene_follows(const struct scene *scene, const struct scene_past *past,
 	       past->cut.guards == scene->cut.guards;
 }
 
+static bool is_known_otherwise(const struct scene_member *a, const struct scene_member *b) {
+	return a->shapes != b->shapes || a->known != b->known ||
+	       a->copies_nothing != b->copies_nothing;
+}
+
 enum scene_change scene_compare(const struct scene *scene, const struct scene_past *past,
 				int from[static MODEL_TASKS_MAX]) {
-	enum scene_change change = past->n == scene->n ? SCENE_SAME : SCENE_OTHERS;
+	bool others = past->n != scene->n, known = false;
 
 	if (!scene_follows(scene, past, from)) {
 		return SCENE_TASKS;
 	}
 	for (unsigned i = 0; i < scene->n; i++) {
-		const struct scene_member *a = &past->members[i], *b = &scene->members[i];
+		const struct scene_member *now = &scene->members[i];
 
-		if (from[i] != (int)i) {
-			change = SCENE_OTHERS;
-		} else if (!scene->sessions[i]->terms.now[scene->gpu].steered) {
+		if (from[i] >= 0 && !scene->sessions[i]->terms.now[scene->gpu].steered) {
 			return SCENE_TASKS; /* a new page says nothing yet */
-		} else if (change == SCENE_SAME &&
-			   (a->shapes != b->shapes || a->known != b->known ||
-			    a->copies_nothing != b->copies_nothing)) {
-			change = SCENE_KNOWN;
 		}
+		if (from[i] >= 0 && is_known_otherwise(&past->members[from[i]], now)) {
+			known |= now->deadline > 0;
+			others |= now->deadline == 0;
+		}
+		others |= from[i] != (int)i;
 	}
-	return change;
+	return known ? SCENE_KNOWN : others ? SCENE_OTHERS : SCENE_SAME;
 }

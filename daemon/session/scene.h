@@ -64,9 +64,9 @@ bool scene_follows(const struct scene *scene, const struct scene_past *past,
 /* What has changed since. */
 enum scene_change {
 	SCENE_SAME,
-	SCENE_KNOWN,  /* more is known of the programs' jobs */
-	SCENE_OTHERS, /* programs without a deadline have come or gone */
-	SCENE_TASKS,  /* others have, or other tasks are there */
+	SCENE_OTHERS, /* programs without a deadline have come or gone, or more is known of them */
+	SCENE_KNOWN,  /* more is known of the jobs of those with a deadline; the others as above */
+	SCENE_TASKS,  /* those with a deadline have come or gone, or have other tasks */
 };
 
 /* Since the terms of @past were written. @from: as scene_follows(), unless it is SCENE_TASKS. */

@@ -251,6 +251,73 @@ static void tasks_that_stay_keep_what_is_known(void **state) {
 	assert_true(tune_way(&w.tune)->terms[0].n > 0);
 }
 
+static double counted_jobs(const struct tune *t, unsigned task) {
+	double all = 0;
+
+	for (unsigned i = 0; i < t->n_ways; i++) {
+		all += t->ways[i].jobs[task];
+	}
+	return all;
+}
+
+/* Tasks without a deadline come and go faster than any window is over. */
+static void coming_and_going_keeps_what_was_counted(void **state) {
+	const struct plan_task tasks[] = {{.known = false}, task(5 * MS, 5 * MS, 4, MS, MS)};
+	struct world w = fake_world((const unsigned[LEVELS]){300, 500, 200, 400, 600});
+	struct tune_seen seen[MODEL_TASKS_MAX] = {0};
+	const int come[] = {-1, 0}, go[] = {1};
+	unsigned n_ways, round, now;
+	double jobs;
+	bool ask;
+
+	(void)state;
+	look_until_kept(&w);
+	n_ways = w.tune.n_ways;
+	round = w.tune.round;
+	now = level(&w);
+	jobs = counted_jobs(&w.tune, 0);
+	assert_true(jobs > 0 && n_ways > 1);
+	tune_move(&w.tune, &h200, tasks, come, 2);
+	assert_int_equal(w.tune.n_ways, n_ways);
+	assert_true(counted_jobs(&w.tune, 1) == jobs);
+	assert_true(counted_jobs(&w.tune, 0) == 0);
+	assert_int_equal(w.tune.round, round);
+	assert_true(w.tune.settled);
+	tune_move(&w.tune, &h200, tasks + 1, go, 1);
+	assert_true(counted_jobs(&w.tune, 0) == jobs);
+	assert_int_equal(level(&w), now);
+	/* The window under way goes on as well. */
+	w = fake_world((const unsigned[LEVELS]){300, 500, 200, 400, 600});
+	for (unsigned i = 0; i < 1000 && w.tune.round == 0; i++) {
+		w.time += WINDOW / 100;
+		does_as_its_level_says(&w, tune_way(&w.tune)->terms, w.time - w.since, seen);
+		tune_judge(&w.tune, seen, w.time - w.since, &ask);
+		tune_move(&w.tune, &h200, tasks, come, 2);
+		tune_move(&w.tune, &h200, tasks + 1, go, 1);
+	}
+	assert_int_equal(w.tune.round, 1);
+	assert_true(counted_jobs(&w.tune, 0) > 0);
+}
+
+/* Ways that differed only in what is gone are one. */
+static void ways_that_became_the_same_are_one(void **state) {
+	const struct plan_task tasks[] = {task(5 * MS, 5 * MS, 4, MS, MS)};
+	struct world w = fake_world((const unsigned[LEVELS]){300, 500, 200, 400, 600});
+	struct tune *t = &w.tune;
+	const int stays[] = {0};
+
+	(void)state;
+	look_until_kept(&w);
+	t->ways[0].way.terms[0] = tune_way(t)->terms[0];
+	t->ways[0].time = t->ways[t->now].time = NSEC_PER_SEC;
+	t->ways[0].jobs[0] = t->ways[t->now].jobs[0] = 100;
+	assert_int_not_equal(t->now, 0);
+	tune_move(t, &h200, tasks, stays, 1);
+	assert_int_equal(t->now, 0);
+	assert_int_equal(t->ways[0].time, 2 * NSEC_PER_SEC);
+	assert_true(t->ways[0].jobs[0] == 200);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stationary_load_settles),
@@ -263,6 +330,8 @@ int main(void) {
 		cmocka_unit_test(a_hole_corrects_nothing),
 		cmocka_unit_test(other_knowledge_begins_anew),
 		cmocka_unit_test(tasks_that_stay_keep_what_is_known),
+		cmocka_unit_test(coming_and_going_keeps_what_was_counted),
+		cmocka_unit_test(ways_that_became_the_same_are_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -343,22 +343,63 @@ void tune_again(struct tune *t) {
 	hold(t, 0, false);
 }
 
+/* What was counted of @other was of @way. */
+static void merge_way(struct tune_way *way, const struct tune_way *other, unsigned n) {
+	for (unsigned i = 0; i < n; i++) {
+		way->jobs[i] += other->jobs[i];
+		way->missed[i] += other->missed[i];
+	}
+	way->time += other->time;
+}
+
+/* Drops ways that were not counted, for the next plan brings others, and those that are the same
+ * now that some tasks are gone. */
+static void drop_ways(struct tune *t) {
+	unsigned n = t->n_ways;
+
+	t->n_ways = 0;
+	for (unsigned i = 0; i < n; i++) {
+		unsigned to = find_way(t, t->ways[i].way.terms);
+
+		if (to != NONE) {
+			merge_way(&t->ways[to], &t->ways[i], t->n);
+		} else if (i == t->now || t->ways[i].time > 0) {
+			to = t->n_ways++;
+			t->ways[to] = t->ways[i];
+		} else {
+			to = t->now;
+		}
+		t->planned = t->planned == i ? to : t->planned;
+		t->now = t->now == i ? to : t->now;
+	}
+}
+
+static void renumber_way(struct tune_way *way, const int *from, unsigned n) {
+	renumber(way->slow, sizeof(*way->slow), from, n);
+	renumber(way->jobs, sizeof(*way->jobs), from, n);
+	renumber(way->missed, sizeof(*way->missed), from, n);
+	for (unsigned i = 0; i < n; i++) {
+		way->slow[i] = from[i] < 0 ? 1 : way->slow[i];
+	}
+}
+
 void tune_move(struct tune *t, const struct plan_gpu *gpu, const struct plan_task *tasks,
 	       const int *from, unsigned n) {
-	struct tune_way *way = &t->ways[0];
-
-	tune_again(t);
 	t->n = n;
-	plan_way_move(gpu, tasks, from, n, &way->way);
-	renumber(way->slow, sizeof(*way->slow), from, n);
+	t->reviews = 0; /* who has come may do other things */
+	for (unsigned i = 0; i < t->n_ways; i++) {
+		plan_way_move(gpu, tasks, from, n, &t->ways[i].way);
+		renumber_way(&t->ways[i], from, n);
+	}
+	drop_ways(t);
 	renumber(t->slow, sizeof(*t->slow), from, n);
 	renumber(t->alone, sizeof(*t->alone), from, n);
-	renumber(t->lost, sizeof(*t->lost), from, n);
+	renumber(t->before, sizeof(*t->before), from, n);
 	renumber(t->recent, sizeof(*t->recent), from, n);
+	renumber(t->lost, sizeof(*t->lost), from, n);
+	renumber(t->reference, sizeof(*t->reference), from, n);
 	for (unsigned i = 0; i < n; i++) {
-		if (from[i] < 0) {
-			way->slow[i] = t->slow[i] = 1;
-		}
+		t->slow[i] = from[i] < 0 ? 1 : t->slow[i];
 	}
 }
 

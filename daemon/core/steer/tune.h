@@ -33,6 +33,8 @@
  * Jobs of which no account came are a hole in what is measured: they count as late as often as the
  * task's others, and a task with many of them corrects nothing.
  *
+ * Tasks without a deadline may come and go meanwhile: what was counted beside others counts, too.
+ *
  * What is counted begins a little after the terms changed: jobs that were late before make others
  * late.
  *
@@ -120,7 +122,10 @@ void tune_rule(struct tune *t, const struct terms *terms);
  * nothing of what it did. A plan with what is known now should follow. */
 void tune_again(struct tune *t);
 
-/* tune_again() for other tasks, as plan_way_move() takes them. There was a plan. */
+/* Other tasks are there, as plan_way_move() takes them. What was counted stays, and goes on: tasks
+ * that come and go all the time must not keep a plan from being judged. Of those that have come
+ * what is seen begins now; for the others @seen and @time of the next calls go on. A plan for the
+ * tasks should follow. There was a plan. */
 void tune_move(struct tune *t, const struct plan_gpu *gpu, const struct plan_task *tasks,
 	       const int *from, unsigned n);
 

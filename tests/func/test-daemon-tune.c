@@ -155,6 +155,26 @@ static void a_task_gives_way_when_it_was_late(void **state) {
 	close_program(&b);
 }
 
+/* However fast programs without a deadline do, what a plan does is judged: here, that jobs take
+ * longer than their profile says. */
+static void coming_and_going_stops_no_judgement(void **state) {
+	struct program a, b, other;
+	nsec_t until = nsec_now() + 60 * NSEC_PER_SEC;
+	struct terms rule[3];
+	struct plan plan;
+
+	open_planned_after(64, &a, &b, &plan, rule);
+	while (look(&b).plan.slow == 1) {
+		assert_true(nsec_now() < until);
+		other = open_program("other", 0, 0, &short_work);
+		report(&b, 4, 1000 * MS);
+		steered_leave(&other.s);
+	}
+	assert_true(look(&a).planned && look(&b).planned);
+	close_program(&a);
+	close_program(&b);
+}
+
 #define STARTED(test) cmocka_unit_test_setup_teardown(test, planned_setup, planned_clean)
 
 int main(void) {
@@ -163,6 +183,7 @@ int main(void) {
 		STARTED(the_rule_comes_back),
 		STARTED(a_plan_that_does_as_predicted_is_kept),
 		STARTED(a_task_gives_way_when_it_was_late),
+		STARTED(coming_and_going_stops_no_judgement),
 	};
 
 	return cmocka_run_group_tests_name("daemon-tune", tests, NULL, NULL);

@@ -22,6 +22,7 @@ void planning_init(struct planning *p, const struct sessions *all, struct planne
 
 void planning_deinit(struct planning *p) {
 	event_del(&p->judge);
+	free(p->kept);
 }
 
 bool planning_holds(const struct planning *p) {
@@ -197,29 +198,73 @@ static void forget_results(const struct scene *scene, const int *from) {
 	}
 }
 
+/* What holds, to be taken up again. Return: owned; NULL: no plan does, or there is no memory. */
+static struct planning_kept *put_aside(const struct planning *p) {
+	struct planning_kept *kept = p->plans > 0 ? malloc(sizeof(*kept)) : NULL;
+
+	if (kept) {
+		kept->past = p->past;
+		kept->tune = p->tune;
+		kept->plans = p->plans;
+		memcpy(kept->hopeless, p->hopeless, sizeof(kept->hopeless));
+	}
+	return kept;
+}
+
+/* What was put aside holds again, if it is for the programs of @scene. */
+static void take_up(struct planning *p, const struct scene *scene, nsec_t window) {
+	const struct planning_kept *kept = p->kept;
+	int from[MODEL_TASKS_MAX];
+
+	if (!kept || !scene_follows(scene, &kept->past, from)) {
+		return;
+	}
+	p->tune = kept->tune;
+	p->tune.window = window;
+	p->plans = kept->plans - 1; /* it is not a new one */
+	memcpy(p->hopeless, kept->hopeless, sizeof(kept->hopeless));
+	renumber(p->hopeless, sizeof(*p->hopeless), from, scene->n);
+	tune_move(&p->tune, &scene->cut, scene->tasks, from, scene->n);
+	tune_resume(&p->tune);
+	write_way(p, scene, "planned: as before its programs, or some of them, had ended");
+}
+
+/* Nothing of what holds is for the programs of @scene. */
+static void begin_anew(struct planning *p, const struct scene *scene, bool can, nsec_t window) {
+	struct planning_kept *kept = put_aside(p);
+
+	forget(p, scene, window);
+	if (can) {
+		take_up(p, scene, window);
+	}
+	if (kept) {
+		free(p->kept);
+		p->kept = kept;
+	}
+}
+
 bool planning_follow(struct planning *p, const struct scene *scene, enum scene_change change,
 		     const int *from, nsec_t window) {
-	bool can = can_plan(p, scene);
+	bool can = can_plan(p, scene), goes_on = can && change != SCENE_TASKS && p->question.n > 0;
 
-	if (!can || change == SCENE_TASKS || p->question.n == 0) {
-		forget(p, scene, window);
-		from = NULL;
-	}
-	forget_results(scene, from);
+	forget_results(scene, goes_on ? from : NULL);
 	writer_tell_deadlines(p->all, p->gpu);
-	if (p->plans == 0) {
+	if (!goes_on) {
+		begin_anew(p, scene, can, window);
+	} else if (p->plans == 0) {
 		tune_start(&p->tune, scene->n, window);
 	} else {
 		move_plan(p, scene, from);
-	}
-	if (change == SCENE_KNOWN) {
-		event_del(&p->judge);
-		tune_again(&p->tune);
+		if (change == SCENE_KNOWN) {
+			event_del(&p->judge);
+			tune_again(&p->tune);
+		}
 	}
 	if (!can || !ask_planner(p, scene)) {
 		forget(p, scene, window);
 		return false;
 	}
+	scene_remember(scene, &p->past);
 	return true;
 }
 

@@ -8,6 +8,10 @@
  *	        +----------forget-------------+------------forget-------+   +--+ judge, answer,
  *	                                                                         follow
  *
+ * If programs with a deadline end, or others come, the plan is put aside, and holds again as soon
+ * as those are there whom it was for: one that was started again goes on from the one before
+ * (remembered.h).
+ *
  * It never looks for itself: the owner shows it scenes (scene.h), for planning_judge() one with the
  * programs of the last planning_follow().
  */
@@ -28,6 +32,14 @@ struct planner;
 struct session;
 struct sessions;
 
+/* A plan that held for programs of which some have ended, or others have come. */
+struct planning_kept {
+	struct scene_past past; /* whom it was for */
+	struct tune tune;
+	unsigned plans;
+	bool hopeless[MODEL_TASKS_MAX];
+};
+
 struct planning {
 	const struct sessions *all; /* borrowed, outlive us */
 	struct planner *planner;    /* borrowed, outlives us; NULL: nothing can be planned */
@@ -40,6 +52,7 @@ struct planning {
 	bool outdated;		    /* it is asked anew then */
 
 	/* Since the programs with a deadline and their tasks are the same. */
+	struct scene_past past; /* whom it is for: now */
 	struct tune tune;
 	unsigned plans;		 /* that were written; 0: the rule holds */
 	bool judged;		 /* `action` is what came of that */
@@ -50,6 +63,8 @@ struct planning {
 	nsec_t since;
 	bool hopeless[MODEL_TASKS_MAX];		  /* as the last plan says */
 	struct tune_seen before[MODEL_TASKS_MAX]; /* the sessions' counters then */
+
+	struct planning_kept *kept; /* owned; the last one of other programs; NULL: there is none */
 };
 
 /* @judge is called with @userdata when planning_judge() should be. */
@@ -60,7 +75,7 @@ void planning_deinit(struct planning *p);
 
 /* @change came of scene_compare(), with @from; it is not SCENE_SAME. The plan that holds stays
  * until the next one if the programs with a deadline and their tasks are the same, and who has come
- * is put beside it; else nothing is left of it. @window: tune_start()'s. Return: whether a plan
+ * is put beside it; else it is put aside. @window: tune_start()'s. Return: whether a plan
  * will come; if not, none holds either. */
 bool planning_follow(struct planning *p, const struct scene *scene, enum scene_change change,
 		     const int *from, nsec_t window);

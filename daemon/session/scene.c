@@ -111,7 +111,7 @@ struct plan_task scene_task(const struct session *s, size_t gpu) {
 
 static struct scene_member member_of(const struct session *s, const struct plan_task *task) {
 	return (struct scene_member){
-		.id = s->id,
+		.line = s->line,
 		.deadline = task->model.deadline,
 		.tasks = s->seen.tasks,
 		.shapes = task->known ? s->seen.shapes : 0,
@@ -221,7 +221,8 @@ void scene_remember(const struct scene *scene, struct scene_past *ret) {
 
 static int number_in(const struct scene_past *past, const struct scene_member *member) {
 	for (unsigned i = 0; i < past->n; i++) {
-		if (past->members[i].id == member->id && past->members[i].tasks == member->tasks) {
+		if (past->members[i].line == member->line &&
+		    past->members[i].tasks == member->tasks) {
 			return (int)i;
 		}
 	}

@@ -16,7 +16,7 @@ struct smset;
 
 /* What the terms of one program depend on. */
 struct scene_member {
-	uint64_t id;	     /* of the session */
+	uint64_t line;	     /* of the session: it may have been started again */
 	nsec_t deadline;     /* of its task; 0: none */
 	unsigned tasks;	     /* of work_seen: the task is the same */
 	unsigned shapes;     /* likewise: what is known of its jobs is the same; 0: nothing */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -173,6 +174,36 @@ void session_task_read_priority(struct session *s) {
 	}
 }
 
+/* To take it up again; of tasks without a deadline nothing is worth it. Return: whether it is. */
+static bool identify(const struct session *s, struct remembered_program *ret) {
+	*ret = (struct remembered_program){
+		.uid = s->cred.uid, .period = s->task.period, .deadline = s->task.deadline};
+	snprintf(ret->program, sizeof(ret->program), "%s", s->program);
+	snprintf(ret->task, sizeof(ret->task), "%s", s->task.name);
+	return s->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME && s->task.deadline > 0;
+}
+
+void session_task_remember(const struct session *s) {
+	struct remembered_program who;
+
+	if (s->terms.page && identify(s, &who)) {
+		remembered_add(&s->all->remembered, &who, s->line, &s->seen, s->all->now());
+	}
+}
+
+/* A program before it was the same. */
+static void go_on(struct session *s) {
+	struct remembered_program who;
+	struct work_seen seen;
+
+	if (identify(s, &who) &&
+	    remembered_take(&s->all->remembered, &who, s->all->now(), &s->line, &seen)) {
+		s->seen = work_seen_again(&seen);
+		log_debug("session %llu: task '%s' goes on from session %llu",
+			  (unsigned long long)s->id, s->task.name, (unsigned long long)s->line);
+	}
+}
+
 /* Its name, class and timing: its own words, the files, its user's rights. */
 void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 	struct peer peer = {.cred = s->cred};
@@ -192,6 +223,7 @@ void session_task_admit(struct session *s, const Sbeet__Hello *hello) {
 	s->priority_max = admission_priority_max(s->all->reload->config, &peer);
 	session_task_read_priority(s);
 	task_start(&s->releases, &s->task, s->connected);
+	go_on(s);
 	if (cut) {
 		log_client(quota_log(s->user), LOG_LEVEL_WARNING,
 			   "session %llu (pid %d, '%s'): user %u may have no %s, which is ignored",

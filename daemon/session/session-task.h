@@ -38,5 +38,8 @@ void session_task_read_priority(struct session *s);
 void session_task_learn(struct session *s, const struct job *job, const Sbeet__JobDone *done,
 			nsec_t finished);
 
+/* It ends: who is started for the same task soon goes on from it. */
+void session_task_remember(const struct session *s);
+
 /* To be called at its end, when sched_task is gone. */
 void session_task_free(struct session *s);

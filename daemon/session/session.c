@@ -99,6 +99,7 @@ void session_end(struct session *s) {
 		s->sched_task = SCHED_TASK_NONE;
 	}
 	if (started) {
+		session_task_remember(s);
 		session_tell(s, SESSION_EVENT_END, NULL);
 	}
 	session_tell(s, SESSION_EVENT_GONE, NULL);
@@ -337,7 +338,7 @@ static int make(struct session **ret, struct sessions *all, uint64_t id,
 	s->all = all;
 	s->user = a->user;
 	s->kernels.user = a->user;
-	s->id = s->owner.id = id;
+	s->id = s->line = s->owner.id = id;
 	s->cred = a->peer.cred;
 	s->connected = all->now();
 	s->fd = s->pidfd = s->passed_fd = -1;

@@ -10,6 +10,7 @@
 
 #include "daemon/session/absent.h"
 #include "daemon/session/board.h"
+#include "daemon/session/remembered.h"
 #include "proto/units.h"
 #include "sbeet.pb-c.h"
 
@@ -93,9 +94,10 @@ struct sessions {
 	struct session_list ended; /* CLOSED: to be freed when no callback of theirs runs */
 	struct board_list boards;  /* of those who hold their copies */
 	struct absent_table absent;
-	uint64_t next_id; /* of the next session */
-	bool trusting;	  /* see resume_trust() */
-	bool stopping;	  /* jobs that run go on without us */
+	struct remembered remembered; /* programs that have ended */
+	uint64_t next_id;	      /* of the next session */
+	bool trusting;		      /* see resume_trust() */
+	bool stopping;		      /* jobs that run go on without us */
 };
 
 void sessions_init(struct sessions *all);

@@ -54,17 +54,28 @@ static void find_counters(struct sharing *s, const struct scene *scene, const in
 	}
 }
 
+static bool follows(const struct scene *scene, const struct sharing_known *known,
+		    int from[static MODEL_TASKS_MAX]) {
+	return known->past.n > 0 && scene_follows(scene, &known->past, from);
+}
+
 static void start(struct sharing *s, const struct scene *scene) {
 	int from[MODEL_TASKS_MAX] = {0};
 
-	if (s->past.n > 0 && scene_follows(scene, &s->past, from)) {
-		share_move(&s->share, from, scene->n);
-	} else {
-		share_start(&s->share, scene->n, &scene->cut);
+	if (!follows(scene, &s->known, from)) {
+		const struct sharing_known before = s->known;
+
 		s->on = false;
+		s->known = s->other;
+		s->other = before;
+	}
+	if (follows(scene, &s->known, from)) {
+		share_move(&s->known.share, from, scene->n);
+	} else {
+		share_start(&s->known.share, scene->n, &scene->cut);
 	}
 	find_counters(s, scene, from);
-	scene_remember(scene, &s->past);
+	scene_remember(scene, &s->known.past);
 	if (!s->on) {
 		s->on = true;
 		s->pause = share_pause(0, true);
@@ -93,7 +104,7 @@ void sharing_look(struct sharing *s, const struct scene *scene, nsec_t now) {
 	struct share_seen seen[MODEL_TASKS_MAX] = {0};
 	bool busy = false, changed;
 
-	for (unsigned i = 0; i < s->share.n; i++) {
+	for (unsigned i = 0; i < s->known.share.n; i++) {
 		const struct share_seen *before = &s->before[i];
 		struct share_seen latest = seen_of(scene->sessions[i]);
 
@@ -106,13 +117,13 @@ void sharing_look(struct sharing *s, const struct scene *scene, nsec_t now) {
 		busy |= seen[i].busy || seen[i].jobs > 0;
 		s->before[i] = latest;
 	}
-	changed = share_look(&s->share, seen, s->looked ? now - s->looked : 0);
+	changed = share_look(&s->known.share, seen, s->looked ? now - s->looked : 0);
 	s->looked = now;
 	s->pause = share_pause(s->pause, busy);
 	wait(s);
 	if (changed) {
 		log_debug("GPU %zu: programs %s a deadline get more of it", scene->gpu,
-			  s->share.trying ? "without" : "with");
+			  s->known.share.trying ? "without" : "with");
 		sharing_write(s, scene, terms);
 	}
 }
@@ -142,7 +153,7 @@ static const char *rule_reason(const struct scene *scene, const struct terms *te
 }
 
 void sharing_write(const struct sharing *s, const struct scene *scene, struct terms *ret) {
-	const struct share *share = s->on ? &s->share : NULL;
+	const struct share *share = s->on ? &s->known.share : NULL;
 	nsec_t deadlines[MODEL_TASKS_MAX];
 
 	for (unsigned i = 0; i < scene->n; i++) {

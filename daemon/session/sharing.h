@@ -16,13 +16,18 @@
 struct event_base;
 struct session;
 
-struct sharing {
-	bool on;	    /* the GPU is shared; else what is known waits until it is */
+struct sharing_known {
 	struct share share; /* of those in `past` */
 	struct scene_past past;
-	struct event timer; /* pending while it is on */
-	nsec_t pause;	    /* until it comes; the longer the less there is to see */
-	nsec_t looked;	    /* when sharing_look() was last called, 0: it was not */
+};
+
+struct sharing {
+	bool on; /* the GPU is shared; else what is known waits until it is */
+	struct sharing_known known;
+	struct sharing_known other; /* of other programs before: some may be started again */
+	struct event timer;	    /* pending while it is on */
+	nsec_t pause;		    /* until it comes; the longer the less there is to see */
+	nsec_t looked;		    /* when sharing_look() was last called, 0: it was not */
 	struct share_seen before[MODEL_TASKS_MAX]; /* the sessions' counters at the last look */
 };
 
@@ -31,7 +36,7 @@ void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn 
 
 /* @scene has other programs than before, and no plan: they share the GPU if they can, see
  * share_start(). What is known of them stays if those with a deadline, and their tasks, are the
- * same as when it was last shared. */
+ * same as when it was last shared, or the time before. */
 void sharing_follow(struct sharing *s, const struct scene *scene);
 
 /* They don't, for they are planned for. Also if they never did. */

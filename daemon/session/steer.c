@@ -142,7 +142,7 @@ static void on_planned(void *userdata, size_t gpu, struct plan *plan) {
 static bool matters(const struct steer_gpu *g, const struct scene *gpu, const struct session *s,
 		    bool is_new) {
 	for (unsigned i = 0; i < g->past.n; i++) {
-		if (g->past.members[i].id == s->id) {
+		if (g->past.members[i].line == s->line) {
 			return true;
 		}
 	}
@@ -311,7 +311,7 @@ bool steer_explain(const struct steer *steer, const struct session *s, size_t gp
 	const struct planning *p = &g->planning;
 
 	for (unsigned i = 0; planning_holds(p) && i < g->past.n; i++) {
-		if (g->past.members[i].id == s->id && s->terms.now[gpu].steered) {
+		if (g->past.members[i].line == s->line && s->terms.now[gpu].steered) {
 			*ret = (struct steer_told){
 				.plans = p->plans,
 				.verdict = p->judged ? tune_action_name(p->action) : NULL,

@@ -62,3 +62,16 @@ bool work_seen_shape(const struct work_seen *seen, uint64_t *ret_launches, uint6
 	*ret_waves = mean(seen->waves, seen->jobs);
 	return true;
 }
+
+struct work_seen work_seen_again(const struct work_seen *seen) {
+	struct work_seen again = {.tasks = seen->tasks, .surprises = seen->surprises};
+	uint64_t launches, waves;
+
+	if (work_seen_shape(seen, &launches, &waves)) {
+		again.shapes = seen->shapes;
+		again.jobs = WORK_SEEN_MIN;
+		again.launches = launches * WORK_SEEN_MIN;
+		again.waves = again.first_waves = waves * WORK_SEEN_MIN;
+	}
+	return again;
+}

@@ -36,6 +36,11 @@ struct work_seen {
 /* A job has ended. Return: whether more, or something else, is known now. */
 bool work_seen_add(struct work_seen *seen, uint64_t launches, uint64_t waves, uint64_t copies);
 
+/* What is known of a program that is started again, when @seen was of the one before: the shape of
+ * its jobs, and it is soon looked at whether they still have it. Not what they copy, for most
+ * programs copy something at first. */
+struct work_seen work_seen_again(const struct work_seen *seen);
+
 /* Whether jobs are expected to copy nothing. */
 bool work_seen_copies_nothing(const struct work_seen *seen);
 

@@ -237,6 +237,35 @@ static void others_come_and_go(void **state) {
 	steered_close(&door.s);
 }
 
+static bool are_two(const Sbeet__Control__Status *status, void *data) {
+	return status->n_sessions == 2;
+}
+
+/* With its deadline what was found out beside it is back, too. */
+static void a_program_that_is_started_again_is_known(void **state) {
+	struct program camera = open_program("camera", 10 * MS, &short_work);
+	struct program door = open_program("door", 20 * MS, &short_work);
+	struct program products = open_program("products", 0, &long_work);
+	nsec_t until = nsec_now() + 60 * NSEC_PER_SEC;
+
+	(void)state;
+	while (!yields(&products)) {
+		assert_true(nsec_now() < until);
+		report(&camera, MS / 10);
+		report(&door, MS / 10);
+		report(&products, MS);
+		usleep(2000);
+	}
+	steered_close(&door.s); /* it crashes */
+	status_until(are_two, NULL);
+	assert_false(yields(&products));
+	door = open_program("door", 20 * MS, &short_work);
+	assert_true(is_awaited(&camera) && is_awaited(&door) && yields(&products));
+	steered_close(&camera.s);
+	steered_close(&door.s);
+	steered_close(&products.s);
+}
+
 /* Each test has its configuration of sbeetd. */
 static char nobody_yields[] = "[policy steer]\nyield = off\n", as_it_comes[] = "";
 
@@ -250,6 +279,7 @@ int main(void) {
 		WITH(as_it_comes, others_yield),
 		WITH(as_it_comes, cold_jobs_say_nothing),
 		WITH(as_it_comes, others_come_and_go),
+		WITH(as_it_comes, a_program_that_is_started_again_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -155,6 +155,10 @@ static void a_task_gives_way_when_it_was_late(void **state) {
 	close_program(&b);
 }
 
+static bool is_alone(const Sbeet__Control__Status *status, void *data) {
+	return status->n_sessions == 1;
+}
+
 /* However fast programs without a deadline do, what a plan does is judged: here, that jobs take
  * longer than their profile says. */
 static void coming_and_going_stops_no_judgement(void **state) {
@@ -175,6 +179,38 @@ static void coming_and_going_stops_no_judgement(void **state) {
 	close_program(&b);
 }
 
+/* What was found out of its jobs, and of the plan beside the others, is still known: there is no
+ * need for another job of it, nor for a new plan. */
+static void a_program_that_is_started_again_has_its_plan(void **state) {
+	struct program a, b;
+	struct terms rule[3];
+	struct plan plan;
+	struct told t;
+
+	open_planned_after(64, &a, &b, &plan, rule);
+	while (look(&b).plan.slow == 1) {
+		report(&b, 40, 1000 * MS);
+		usleep(5000);
+	}
+	close_program(&b); /* it crashes */
+	status_until(is_alone, NULL);
+	assert_false(look(&a).planned);
+	b = open_long();
+	t = look(&b);
+	assert_true(t.planned);
+	assert_true(t.plan.slow > 1);
+	assert_int_equal(t.plan.jobs, 0);
+	assert_true(look(&a).planned);
+	/* Another task, or that of another program, is not the same. */
+	close_program(&b);
+	status_until(is_alone, NULL);
+	b = open_program("long", 60 * MS, 50 * MS, &long_work);
+	assert_false(look(&b).planned);
+	assert_false(look(&a).planned);
+	close_program(&a);
+	close_program(&b);
+}
+
 #define STARTED(test) cmocka_unit_test_setup_teardown(test, planned_setup, planned_clean)
 
 int main(void) {
@@ -184,6 +220,7 @@ int main(void) {
 		STARTED(a_plan_that_does_as_predicted_is_kept),
 		STARTED(a_task_gives_way_when_it_was_late),
 		STARTED(coming_and_going_stops_no_judgement),
+		STARTED(a_program_that_is_started_again_has_its_plan),
 	};
 
 	return cmocka_run_group_tests_name("daemon-tune", tests, NULL, NULL);

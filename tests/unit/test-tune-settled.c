@@ -318,6 +318,25 @@ static void ways_that_became_the_same_are_one(void **state) {
 	assert_true(t->ways[0].jobs[0] == 200);
 }
 
+/* What was counted is still known, and what was tried just then is not gone on with. */
+static void tasks_that_were_away_are_counted_anew(void **state) {
+	struct world w = fake_world((const unsigned[LEVELS]){300, 500, 200, 400, 600});
+	double jobs;
+
+	(void)state;
+	while (look(&w) != TUNE_TRY) {
+	}
+	jobs = counted_jobs(&w.tune, 0);
+	assert_true(jobs > 0);
+	tune_resume(&w.tune);
+	assert_false(w.tune.trying || w.tune.counts);
+	assert_int_equal(level(&w), 0); /* the only one that was counted */
+	assert_true(counted_jobs(&w.tune, 0) == jobs);
+	w.since = w.time;
+	look_until_kept(&w);
+	assert_int_equal(level(&w), 2);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_stationary_load_settles),
@@ -332,6 +351,7 @@ int main(void) {
 		cmocka_unit_test(tasks_that_stay_keep_what_is_known),
 		cmocka_unit_test(coming_and_going_keeps_what_was_counted),
 		cmocka_unit_test(ways_that_became_the_same_are_one),
+		cmocka_unit_test(tasks_that_were_away_are_counted_anew),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,6 +124,25 @@ static void jobs_that_copy_now_and_then_are_found_out(void **state) {
 	assert_true(work_seen_copies_nothing(&seen));
 }
 
+/* Whose jobs are others now is soon found out. */
+static void a_program_that_is_started_again_is_known(void **state) {
+	add(1000, 2, 6);
+	seen.tasks = 5;
+	seen = work_seen_again(&seen);
+	assert_true(is(2, 6));
+	assert_int_equal(seen.tasks, 5);
+	assert_int_equal(seen.shapes, 1);
+	assert_int_equal(add(WORK_SEEN_WELL, 2, 9), 1);
+	assert_true(is(2, 9));
+	/* Of one that had too few jobs nothing is. */
+	seen = (struct work_seen){.tasks = 5};
+	add(2, 2, 6);
+	seen = work_seen_again(&seen);
+	assert_int_equal(seen.tasks, 5);
+	assert_int_equal(add(3, 4, 7), 1);
+	assert_true(is(4, 7));
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(shape_is_known_from_the_third_job_on, setup),
@@ -134,6 +153,7 @@ int main(void) {
 		cmocka_unit_test_setup(lies_are_no_shape_of_nothing, setup),
 		cmocka_unit_test_setup(jobs_that_copy_nothing_are_known_after_a_while, setup),
 		cmocka_unit_test_setup(jobs_that_copy_now_and_then_are_found_out, setup),
+		cmocka_unit_test_setup(a_program_that_is_started_again_is_known, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -325,6 +325,12 @@ static void hold(struct tune *t, unsigned way, bool trying) {
 	memset(t->before, 0, sizeof(t->before));
 }
 
+void tune_resume(struct tune *t) {
+	unsigned best = best_way(t);
+
+	hold(t, t->trying && best != NONE ? best : t->now, false);
+}
+
 static void forget_count(struct tune_way *way) {
 	memset(way->jobs, 0, sizeof(way->jobs));
 	memset(way->missed, 0, sizeof(way->missed));

@@ -129,6 +129,10 @@ void tune_again(struct tune *t);
 void tune_move(struct tune *t, const struct plan_gpu *gpu, const struct plan_task *tasks,
 	       const int *from, unsigned n);
 
+/* The tasks did something else for a while, or were not there: what was counted stays, and of the
+ * way that holds it begins anew. A way that was tried is given up. */
+void tune_resume(struct tune *t);
+
 /* @plan was made for the tasks. @seen of each task, since the way that holds does, for @time.
  * Return: whether the terms have to be set to those of tune_way(). If so, or if it is the first
  * plan, tune_judge() looks at it. */

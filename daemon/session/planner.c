@@ -40,7 +40,8 @@ struct planner {
 	struct event ready;
 	int fd; /* owned: an eventfd; there is an answer */
 	pthread_t threads[PLANNER_THREADS_MAX];
-	unsigned n_threads;
+	unsigned n_threads; /* that run: none before the first question */
+	unsigned wanted;    /* to be started */
 
 	pthread_mutex_t lock; /* guards all below */
 	pthread_cond_t wake;
@@ -100,6 +101,14 @@ static void take_answer(struct planner *p, size_t gpu, struct question *q, struc
 	eventfd_write(p->fd, 1);
 }
 
+/* If all searches for @q have ended, nobody has it any more. */
+static void end_question(struct planner *p, size_t gpu, struct question *q) {
+	if (q->ended == q->all) {
+		p->asked[gpu] = p->asked[gpu] == q ? NULL : p->asked[gpu];
+		free(q);
+	}
+}
+
 /* Begins one search for @q and ends it, meanwhile without the lock. */
 static void search(struct planner *p, size_t gpu, struct question *q) {
 	struct plan *plan = malloc(sizeof(*plan));
@@ -117,10 +126,7 @@ static void search(struct planner *p, size_t gpu, struct question *q) {
 	} else {
 		free(plan);
 	}
-	if (q->ended == q->all) {
-		p->asked[gpu] = p->asked[gpu] == q ? NULL : p->asked[gpu];
-		free(q);
-	}
+	end_question(p, gpu, q);
 }
 
 static void *work(void *userdata) {
@@ -164,10 +170,11 @@ static void on_ready(int fd, short what, void *userdata) {
 	}
 }
 
-static int start_threads(struct planner *p, unsigned n) {
+/* At the first question: under most policies there is none. */
+static int start_threads(struct planner *p) {
 	int r = 0;
 
-	while (r == 0 && p->n_threads < n) {
+	while (r == 0 && p->n_threads < p->wanted) {
 		r = thread_start(&p->threads[p->n_threads], 0, work, p);
 		p->n_threads += r == 0;
 	}
@@ -183,6 +190,7 @@ int planner_new(struct planner **ret, struct event_base *base, unsigned threads,
 	if (!p) {
 		return -ENOMEM;
 	}
+	p->wanted = threads;
 	p->planned = planned;
 	p->userdata = userdata;
 	pthread_mutex_init(&p->lock, NULL);
@@ -194,7 +202,6 @@ int planner_new(struct planner **ret, struct event_base *base, unsigned threads,
 	     event_add(&p->ready, NULL) < 0)) {
 		r = -ENOMEM;
 	}
-	r = r < 0 ? r : start_threads(p, threads);
 	if (r < 0) {
 		if (p->fd >= 0) {
 			event_del(&p->ready);
@@ -224,9 +231,7 @@ static void forget(struct planner *p, size_t gpu) {
 	p->answers[gpu] = NULL;
 	if (q) {
 		end_searches(q);
-		if (q->ended == q->all) {
-			free(q);
-		}
+		end_question(p, gpu, q);
 	}
 }
 
@@ -263,8 +268,13 @@ void planner_cancel(struct planner *p, size_t gpu) {
 
 int planner_ask(struct planner *p, size_t gpu, const struct plan_gpu *plan_gpu,
 		const struct plan_task *tasks, unsigned n) {
-	struct question *q = malloc(sizeof(*q));
+	struct question *q;
+	int r = p->n_threads > 0 ? 0 : start_threads(p);
 
+	if (r < 0) {
+		return r;
+	}
+	q = malloc(sizeof(*q));
 	if (!q) {
 		return -ENOMEM;
 	}

@@ -27,7 +27,8 @@ struct planner;
  * during the call. */
 typedef void (*planner_fn)(void *userdata, size_t gpu, struct plan *plan);
 
-/* @base outlives it. @threads: 1 to PLANNER_THREADS_MAX. Return: 0 or negative errno. */
+/* @base outlives it. @threads: 1 to PLANNER_THREADS_MAX, started at the first question. Return: 0
+ * or negative errno. */
 int planner_new(struct planner **ret, struct event_base *base, unsigned threads, planner_fn planned,
 		void *userdata);
 
@@ -37,8 +38,8 @@ unsigned planner_threads(void);
 /* Takes NULL. Waits for a prediction that is being made (milliseconds). */
 struct planner *planner_free(struct planner *p);
 
-/* For what plan_make() takes; copies everything, kernel times too. Return: 0 or -ENOMEM, then
- * nothing comes. */
+/* For what plan_make() takes; copies everything, kernel times too. Return: 0 or negative errno, of
+ * threads that could not be started as well: then nothing comes. */
 int planner_ask(struct planner *p, size_t gpu, const struct plan_gpu *plan_gpu,
 		const struct plan_task *tasks, unsigned n);
 

@@ -79,6 +79,11 @@ static bool ask_planner(struct planning *p, const struct scene *scene) {
 		r = planner_ask(p->planner, p->gpu, &scene->cut, tasks, scene->n);
 	}
 	free(slower);
+	if (r < 0 && !p->failed) {
+		p->failed = true;
+		log_warning("GPU %zu: no plan is made, programs are steered by the rule alone: %s",
+			    p->gpu, strerror(-r));
+	}
 	p->awaits = r == 0;
 	return p->awaits;
 }

@@ -50,6 +50,7 @@ struct planning {
 	nsec_t asked;		    /* when */
 	bool awaits;		    /* no answer has come yet */
 	bool outdated;		    /* it is asked anew then */
+	bool failed;		    /* to ask, and that was told */
 
 	/* Since the programs with a deadline and their tasks are the same. */
 	struct scene_past past; /* whom it is for: now */

@@ -8,6 +8,7 @@
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
+#include <dirent.h>
 #include <event2/event.h>
 #include <math.h>
 #include <string.h>
@@ -124,6 +125,30 @@ static void a_long_search_answers_after_each_effort(void **state) {
 	assert_true(misses(&a->last[0]) <= quick);
 }
 
+/* Of this process. */
+static unsigned n_threads(void) {
+	DIR *dir = opendir("/proc/self/task");
+	unsigned n = 0;
+
+	assert_non_null(dir);
+	for (const struct dirent *e; (e = readdir(dir));) {
+		n += e->d_name[0] != '.';
+	}
+	closedir(dir);
+	return n;
+}
+
+static void threads_start_at_the_first_question(void **state) {
+	struct answers *a = *state;
+	unsigned before = n_threads();
+
+	ask(a, 0, 2, 1);
+	assert_int_equal(n_threads(), before + PLANNER_THREADS_MAX);
+	ask(a, 1, 2, 1);
+	assert_int_equal(n_threads(), before + PLANNER_THREADS_MAX);
+	wait_for(a, 1, true);
+}
+
 static void a_short_search_answers_once(void **state) {
 	struct answers *a = *state;
 
@@ -205,6 +230,8 @@ static void the_best_of_all_searches_is_the_last_answer(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_long_search_answers_after_each_effort, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(threads_start_at_the_first_question, setup_threads,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_short_search_answers_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(nobody_waits_for_a_second_answer, setup, teardown),

@@ -165,21 +165,15 @@ void scene_look(const struct sessions *all, size_t gpu, struct scene *ret) {
 			ret->sessions[ret->n] = s;
 			ret->tasks[ret->n] = scene_task(s, gpu);
 			ret->members[ret->n] = member_of(s, &ret->tasks[ret->n]);
+			ret->n_urgent += ret->members[ret->n].deadline > 0;
 			ret->n++;
 		}
 	}
 }
 
 bool scene_can_share(const struct scene *scene) {
-	bool urgent = false, other = false;
-
-	for (unsigned i = 0; i < scene->n; i++) {
-		bool is = scene_is_urgent(scene->sessions[i]);
-
-		urgent |= is;
-		other |= !is;
-	}
-	return urgent && other && scene->cut.group > 0 && !scene->sliced && !scene->loose &&
+	return scene->n_urgent > 0 && scene->n_urgent < scene->n && scene->cut.group > 0 &&
+	       !scene->sliced && !scene->loose &&
 	       terms_groups(scene->cut.sms, scene->cut.group) >= 2;
 }
 
@@ -191,7 +185,7 @@ static nsec_t alone(const struct scene *scene, unsigned i) {
 }
 
 bool scene_is_better_measured(const struct scene *scene) {
-	unsigned n_urgent = 0, n_unknown = 0;
+	unsigned n_unknown = 0;
 	nsec_t all = 0, shortest = UINT64_MAX;
 	double part = 0;
 
@@ -200,7 +194,6 @@ bool scene_is_better_measured(const struct scene *scene) {
 
 		n_unknown += !scene->tasks[i].known;
 		if (t->deadline > 0) {
-			n_urgent++;
 			shortest = t->deadline < shortest ? t->deadline : shortest;
 		}
 		if (t->deadline > 0 && scene->tasks[i].known) {
@@ -209,13 +202,14 @@ bool scene_is_better_measured(const struct scene *scene) {
 		}
 	}
 	return n_unknown > 0 && scene_can_share(scene) &&
-	       (n_urgent == 1 ||
+	       (scene->n_urgent == 1 ||
 		(part <= LITTLE_PART && (double)all <= IN_TIME_PART * (double)shortest));
 }
 
 void scene_remember(const struct scene *scene, struct scene_past *ret) {
 	memcpy(ret->members, scene->members, scene->n * sizeof(*scene->members));
 	ret->n = scene->n;
+	ret->n_urgent = scene->n_urgent;
 	ret->cut = scene->cut;
 }
 
@@ -231,19 +225,15 @@ static int number_in(const struct scene_past *past, const struct scene_member *m
 
 bool scene_follows(const struct scene *scene, const struct scene_past *past,
 		   int from[static MODEL_TASKS_MAX]) {
-	unsigned n_before = 0, n_stayed = 0, n_now = 0;
+	unsigned n_stayed = 0;
 
-	for (unsigned i = 0; i < past->n; i++) {
-		n_before += past->members[i].deadline > 0;
-	}
 	for (unsigned i = 0; i < scene->n; i++) {
 		from[i] = number_in(past, &scene->members[i]);
-		n_now += scene->members[i].deadline > 0;
 		n_stayed += scene->members[i].deadline > 0 && from[i] >= 0;
 	}
-	return n_stayed == n_before && n_stayed == n_now && past->cut.sms == scene->cut.sms &&
-	       past->cut.group == scene->cut.group && past->cut.gates == scene->cut.gates &&
-	       past->cut.guards == scene->cut.guards;
+	return n_stayed == past->n_urgent && n_stayed == scene->n_urgent &&
+	       past->cut.sms == scene->cut.sms && past->cut.group == scene->cut.group &&
+	       past->cut.gates == scene->cut.gates && past->cut.guards == scene->cut.guards;
 }
 
 static bool is_known_otherwise(const struct scene_member *a, const struct scene_member *b) {

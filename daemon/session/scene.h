@@ -33,16 +33,16 @@ struct scene {
 	struct session *sessions[MODEL_TASKS_MAX];
 	struct plan_task tasks[MODEL_TASKS_MAX];
 	struct scene_member members[MODEL_TASKS_MAX];
-	unsigned n;
-	bool loose;	 /* somebody without a deadline can't be kept to a set */
-	bool sliced;	 /* by time slices: no MPS */
-	uint64_t lowest; /* then: the lowest urgency of all programs */
+	unsigned n, n_urgent; /* of these, with a deadline */
+	bool loose;	      /* somebody without a deadline can't be kept to a set */
+	bool sliced;	      /* by time slices: no MPS */
+	uint64_t lowest;      /* then: the lowest urgency of all programs */
 };
 
 /* Who was there, and how the GPU could be cut. */
 struct scene_past {
 	struct scene_member members[MODEL_TASKS_MAX];
-	unsigned n; /* 0: nobody, or nothing is remembered */
+	unsigned n, n_urgent; /* n 0: nobody, or nothing is remembered */
 	struct plan_gpu cut;
 };
 

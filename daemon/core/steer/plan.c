@@ -32,13 +32,13 @@ static bool is_long(const struct plan_task *tasks, unsigned n, unsigned task) {
 	return false;
 }
 
-static bool any_deadline(const struct plan_task *tasks, unsigned n) {
+static unsigned n_deadlines(const struct plan_task *tasks, unsigned n) {
+	unsigned with = 0;
+
 	for (unsigned i = 0; i < n; i++) {
-		if (tasks[i].model.deadline) {
-			return true;
-		}
+		with += tasks[i].model.deadline > 0;
 	}
-	return false;
+	return with;
 }
 
 /* Several tasks copy, or may. */
@@ -52,7 +52,7 @@ static bool copies_meet(const struct plan_task *tasks, unsigned n) {
 }
 
 static void follow_rule(const struct plan_task *tasks, unsigned n, struct candidate *ret) {
-	bool urgent = any_deadline(tasks, n);
+	bool urgent = n_deadlines(tasks, n) > 0;
 	enum terms_copies copies =
 		urgent && copies_meet(tasks, n) ? TERMS_COPIES_HELD : TERMS_COPIES_WHOLE;
 
@@ -105,12 +105,9 @@ static struct candidate start_of(const struct search *s, const struct plan_task 
 static struct candidate rule_of(const struct search *s, const struct plan_task *tasks) {
 	const struct candidate start = start_of(s, tasks),
 			       everywhere = search_free_for_all(s, &start);
-	bool all = s->n > 1;
 
-	for (unsigned i = 0; i < s->n; i++) {
-		all &= tasks[i].model.deadline > 0;
-	}
-	return all ? search_by_deadline(s, &everywhere) : start;
+	return s->n > 1 && n_deadlines(tasks, s->n) == s->n ? search_by_deadline(s, &everywhere)
+							    : start;
 }
 
 void plan_rule(const struct plan_gpu *gpu, const struct plan_task *tasks, unsigned n,
@@ -204,7 +201,7 @@ void plan_make(const struct plan_gpu *gpu, const struct plan_task *tasks, unsign
 	for (unsigned i = 0; ret->is_predicted && i < n; i++) {
 		ret->hopeless[i] = rule.places[i].last = c.places[i].last = search_hopeless(&s, i);
 	}
-	if (ret->is_predicted && any_deadline(tasks, n) && n > 1) {
+	if (ret->is_predicted && n_deadlines(tasks, n) > 0 && n > 1) {
 		search_run(&s, &c, effort);
 	} else {
 		c = rule;

@@ -22,6 +22,7 @@
 #include "proto/units.h"
 #include "proto/validate.h"
 #include "shim/base/env.h"
+#include "shim/base/high-fd.h"
 #include "shim/base/hot.h"
 #include "shim/base/log.h"
 #include "shim/base/visible.h"
@@ -31,9 +32,6 @@
 #include "shim/keeper.h"
 #include "shim/place.h"
 #include "shim/terms.h"
-
-/* Programs that close or reuse "all" descriptors count from 3: up here we are rarely in the way. */
-#define FD_MIN 256
 
 /* A daemon answers Hello in microseconds; one that is stopped must not hold up a program. */
 #define WELCOME_TIMEOUT_NS (2 * NSEC_PER_SEC)
@@ -74,11 +72,11 @@ static int open_socket(void) {
 	if (fd < 0) {
 		return -errno;
 	}
-	high = fcntl(fd, F_DUPFD_CLOEXEC, FD_MIN);
+	high = high_fd_dup(fd);
 	if (high >= 0) {
 		close(fd);
 		fd = high;
-	} /* else: fewer than 256 descriptors are allowed here */
+	}
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
 	    fcntl(fd, F_SETFL, 0) < 0) {
 		r = -errno;

@@ -2,10 +2,10 @@
  * groups.c: see groups.h.
  */
 #include "shim/groups.h"
+#include "shim/base/high-fd.h"
 #include "shim/base/hot.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -26,9 +26,6 @@
 #define CHANNELS_MAX 512
 
 #define NUMBER_UNKNOWN UINT32_MAX
-
-/* Programs that close or reuse "all" descriptors count from 3. */
-#define FD_MIN 256
 
 /* A device object: what says on which GPU a group is. */
 struct device {
@@ -353,7 +350,7 @@ void groups_look_again(void) {
 /* With the lock held. Return: a descriptor of the caller's of the very file that the driver had
  * when it allocated the group: its number may be the program's by now. -1: there is none. */
 static int take_file(const struct group *g) {
-	int fd = fcntl(g->fd, F_DUPFD_CLOEXEC, FD_MIN);
+	int fd = high_fd_dup(g->fd);
 	struct stat st;
 
 	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == g->file.st_dev &&

@@ -3,7 +3,7 @@
 # with a deadline takes the turns of the others away, results stay exact, and nothing hangs and nothing
 # is left when somebody is killed.
 #
-# usage: preempted.sh live | overtakes | slices | effect | gpus | turns | turns-lost | turns-refused | killed | stopped | without | refused | off
+# usage: preempted.sh live | few | overtakes | slices | effect | gpus | turns | turns-lost | turns-refused | killed | stopped | without | refused | off
 . "$(dirname "$0")/lib.sh"
 
 export SIMGPU=4
@@ -80,6 +80,20 @@ live() {
 	all_is_free
 	launches=$(($(launches_of camera) + $(launches_of train)))
 	status_is launched "" -eq "$launches" || fail "not all of $launches launches were told of"
+	stop_daemon
+}
+
+# Programs that may have few descriptors: there is no room where ours are kept.
+few() {
+	most=$(ulimit -S -n)
+	start_daemon --policy steer
+	ulimit -S -n 200
+	start_both 40
+	ulimit -S -n "$most"
+	until_true "both are handed over" holds 2
+	until_true "train is preempted" has_preempted 1
+	ended_well camera "$camera"
+	ended_well train "$train"
 	stop_daemon
 }
 
@@ -419,7 +433,7 @@ off() {
 
 export LD_PRELOAD="$kernel"
 case $1 in
-live | overtakes | slices | effect | gpus | turns | killed | stopped | without | refused | off) "$1" ;;
+live | few | overtakes | slices | effect | gpus | turns | killed | stopped | without | refused | off) "$1" ;;
 turns-lost) turns_lost ;;
 turns-refused) turns_refused ;;
 *) fail "usage: preempted.sh CASE" ;;

@@ -182,17 +182,106 @@ CUresult on_cuEventRecord_ptsz(CUevent event, CUstream stream) {
 	return recording_end(&r, real_get()->cuEventRecord_ptsz(event, r.use.at));
 }
 
+/* In a capture, an external one makes a node that records the event. */
+static CUresult flagged(CUresult rc, CUevent event, unsigned flags) {
+	if (rc == CUDA_SUCCESS && flags & CU_EVENT_RECORD_EXTERNAL) {
+		wait_event_shared(event);
+	}
+	return rc;
+}
+
 CUresult on_cuEventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
 	struct recording r = recording_begin(event, stream, false);
+	CUresult rc = real_get()->cuEventRecordWithFlags(event, r.use.at, flags);
 
-	return recording_end(&r, real_get()->cuEventRecordWithFlags(event, r.use.at, flags));
+	return flagged(recording_end(&r, rc), event, flags);
 }
 
 CUresult on_cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned flags) {
 	struct recording r = recording_begin(event, stream, true);
+	CUresult rc = real_get()->cuEventRecordWithFlags_ptsz(event, r.use.at, flags);
 
-	return recording_end(&r, real_get()->cuEventRecordWithFlags_ptsz(event, r.use.at, flags));
+	return flagged(recording_end(&r, rc), event, flags);
 }
+
+/* Behind all streams of a context: that is no mark in one of them. */
+CUresult on_cuCtxRecordEvent(CUcontext context, CUevent event) {
+	CUresult rc;
+
+	wait_event_recording(event);
+	rc = real_get()->cuCtxRecordEvent(context, event);
+	wait_event_recorded(event, 0, NULL, false, 0);
+	return rc;
+}
+
+CUresult on_cuGreenCtxRecordEvent(CUgreenCtx green, CUevent event) {
+	CUresult rc;
+
+	wait_event_recording(event);
+	rc = real_get()->cuGreenCtxRecordEvent(green, event);
+	wait_event_recorded(event, 0, NULL, false, 0);
+	return rc;
+}
+
+/* ---- events that launches of graphs record ---- */
+
+static CUresult named(CUresult rc, CUevent event) {
+	if (rc == CUDA_SUCCESS) {
+		wait_event_shared(event);
+	}
+	return rc;
+}
+
+/* NULL: the node records none. */
+static CUevent event_of(const CUgraphNodeParams *params) {
+	return params && params->type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ? params->eventRecord.event
+									 : NULL;
+}
+
+CUresult on_cuGraphAddEventRecordNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+				      size_t n, CUevent event) {
+	return named(real_get()->cuGraphAddEventRecordNode(node, graph, after, n, event), event);
+}
+
+CUresult on_cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *after, size_t n,
+			   CUgraphNodeParams *params) {
+	return named(real_get()->cuGraphAddNode(node, graph, after, n, params), event_of(params));
+}
+
+CUresult on_cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *after,
+			      const CUgraphEdgeData *edges, size_t n, CUgraphNodeParams *params) {
+	return named(real_get()->cuGraphAddNode_v2(node, graph, after, edges, n, params),
+		     event_of(params));
+}
+
+CUresult on_cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event) {
+	return named(real_get()->cuGraphEventRecordNodeSetEvent(node, event), event);
+}
+
+CUresult on_cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params) {
+	return named(real_get()->cuGraphNodeSetParams(node, params), event_of(params));
+}
+
+/* The two that change an instantiated graph, too. */
+static CUresult exec_named(CUresult rc, CUgraphExec exec, CUevent event) {
+	if (rc == CUDA_SUCCESS) {
+		graph_updated(exec, NULL);
+	}
+	return named(rc, event);
+}
+
+CUresult on_cuGraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event) {
+	return exec_named(real_get()->cuGraphExecEventRecordNodeSetEvent(exec, node, event), exec,
+			  event);
+}
+
+CUresult on_cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node,
+				     CUgraphNodeParams *params) {
+	return exec_named(real_get()->cuGraphExecNodeSetParams(exec, node, params), exec,
+			  event_of(params));
+}
+
+/* ---- their end ---- */
 
 CUresult on_cuEventDestroy(CUevent event) {
 	wait_event_gone(event);

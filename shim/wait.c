@@ -3,13 +3,16 @@
  */
 #include "shim/wait.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "shim/base/hot.h"
+#include "shim/base/table.h"
 #include "shim/lane.h"
 #include "shim/real.h"
+#include "shim/state.h"
 #include "shim/worker.h"
 
 /* Where events were recorded last. An event that is pushed out by another one is only a wait that
@@ -34,6 +37,11 @@ struct event_mark {
 #define TURN_BUSY (TURN_NEXT - 1)
 
 static struct event_mark marks[EVENTS];
+
+/* Events of which wait_event_shared() was told, by their handles. Changed under the lock. */
+static struct table shared;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic bool all_shared; /* there was no memory for one of them */
 
 HOT_CODE static CUcontext current_context(void) {
 	const struct real *real = real_get();
@@ -118,12 +126,16 @@ static void write_mark(struct event_mark *m, CUevent event, uint64_t key, CUcont
 	atomic_store(&m->at, at);
 }
 
+static bool is_shared(CUevent event) {
+	return atomic_load(&all_shared) || table_get(&shared, (uintptr_t)event);
+}
+
 void wait_event_recorded(CUevent event, uint64_t turn, CUstream stream, bool per_thread,
 			 point_t at) {
 	struct event_mark *m = mark_of(event);
 	CUcontext context = current_context();
 
-	if (turn != 0 && lane_count() > 0 && context) {
+	if (turn != 0 && lane_count() > 0 && context && !is_shared(event)) {
 		write_mark(m, event, worker_stream_key(worker_get(), context, stream, per_thread),
 			   context, at);
 		atomic_store(&m->known, turn);
@@ -131,9 +143,38 @@ void wait_event_recorded(CUevent event, uint64_t turn, CUstream stream, bool per
 	atomic_fetch_sub(&m->turn, 1);
 }
 
+/* Return: whether there was memory for it. */
+static bool set_shared(CUevent event, bool is) {
+	int cancel = state_defer_cancel(), r = 0;
+
+	pthread_mutex_lock(&lock);
+	if (is) {
+		r = table_put(&shared, (uintptr_t)event, event);
+	} else {
+		table_take(&shared, (uintptr_t)event);
+	}
+	pthread_mutex_unlock(&lock);
+	state_restore_cancel(cancel);
+	return r == 0;
+}
+
+void wait_event_shared(CUevent event) {
+	if (!event) {
+		return; /* the driver's business */
+	}
+	if (!set_shared(event, true)) {
+		atomic_store(&all_shared, true);
+	}
+	/* Last: a recording that has not seen it is of an earlier turn. */
+	atomic_fetch_add(&mark_of(event)->turn, TURN_NEXT);
+}
+
 void wait_event_gone(CUevent event) {
 	struct event_mark *m = mark_of(event);
 
+	if (table_get(&shared, (uintptr_t)event)) {
+		set_shared(event, false);
+	}
 	if (atomic_load(&m->event) == event) {
 		atomic_fetch_add(&m->turn, TURN_NEXT);
 	}
@@ -159,4 +200,7 @@ void wait_event_complete(CUevent event, uint64_t turn) {
 
 void wait_after_fork(void) {
 	memset(marks, 0, sizeof(marks));
+	pthread_mutex_init(&lock, NULL);
+	shared = TABLE_NULL; /* what the parent knows is left where it is */
+	atomic_store(&all_shared, false);
 }

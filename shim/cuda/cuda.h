@@ -49,7 +49,6 @@ typedef struct CUDA_HOST_NODE_PARAMS_st CUDA_HOST_NODE_PARAMS;
 typedef struct CUDA_KERNEL_NODE_PARAMS_st CUDA_KERNEL_NODE_PARAMS_v1;
 typedef struct CUDA_MEMSET_NODE_PARAMS_st CUDA_MEMSET_NODE_PARAMS;
 typedef struct CUgraphExecUpdateResultInfo_st CUgraphExecUpdateResultInfo;
-typedef struct CUgraphNodeParams_st CUgraphNodeParams;
 typedef struct CUexecAffinityParam_st CUexecAffinityParam;
 typedef struct CUgraphEdgeData_st CUgraphEdgeData;
 typedef struct CUmemDecompressParams_st CUmemDecompressParams;
@@ -284,6 +283,11 @@ typedef enum CUevent_flags_enum {
 	CU_EVENT_INTERPROCESS = 4,
 } CUevent_flags;
 
+typedef enum CUevent_record_flags_enum {
+	CU_EVENT_RECORD_DEFAULT = 0,
+	CU_EVENT_RECORD_EXTERNAL = 1,
+} CUevent_record_flags;
+
 typedef enum CUstreamCaptureStatus_enum {
 	CU_STREAM_CAPTURE_STATUS_NONE = 0,
 	CU_STREAM_CAPTURE_STATUS_ACTIVE = 1,
@@ -404,6 +408,17 @@ typedef struct CUDA_KERNEL_NODE_PARAMS_v2_st {
 	CUcontext ctx;
 } CUDA_KERNEL_NODE_PARAMS;
 
+typedef struct CUDA_EVENT_RECORD_NODE_PARAMS_st {
+	CUevent event;
+} CUDA_EVENT_RECORD_NODE_PARAMS;
+
+typedef struct CUgraphNodeParams_st {
+	CUgraphNodeType type;
+	int type_pad[3];
+	CUDA_EVENT_RECORD_NODE_PARAMS eventRecord;
+	char rest_pad[240 - sizeof(CUDA_EVENT_RECORD_NODE_PARAMS)];
+} CUgraphNodeParams;
+
 typedef CUlaunchAttributeID CUkernelNodeAttrID;
 typedef CUlaunchAttributeValue CUkernelNodeAttrValue;
 typedef CUlaunchAttributeID CUstreamAttrID;
@@ -516,6 +531,7 @@ typedef struct CUDA_MEMCPY3D_PEER_st {
 #define cuEventDestroy		       cuEventDestroy_v2
 #define cuEventElapsedTime	       cuEventElapsedTime_v2
 #define cuGetProcAddress	       cuGetProcAddress_v2
+#define cuGraphAddNode		       cuGraphAddNode_v2
 #define cuGraphExecKernelNodeSetParams cuGraphExecKernelNodeSetParams_v2
 #define cuGraphExecUpdate	       cuGraphExecUpdate_v2
 #define cuGraphInstantiate	       cuGraphInstantiateWithFlags
@@ -574,6 +590,8 @@ CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice);
 CUresult CUDAAPI cuEventDestroy(CUevent);
 CUresult CUDAAPI cuEventElapsedTime(float *, CUevent, CUevent);
 CUresult CUDAAPI cuGetProcAddress(const char *, void **, int, cuuint64_t);
+CUresult CUDAAPI cuGraphAddNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+				CUgraphNodeParams *);
 CUresult CUDAAPI cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode,
 						const CUDA_KERNEL_NODE_PARAMS_v1 *);
 CUresult CUDAAPI cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode *, CUgraphExecUpdateResult *);
@@ -615,6 +633,7 @@ CUresult CUDAAPI cuCtxGetStreamPriorityRange(int *, int *);
 CUresult CUDAAPI cuCtxPopCurrent_v2(CUcontext *);
 CUresult CUDAAPI cuCtxPushCurrent_v2(CUcontext);
 CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache);
+CUresult CUDAAPI cuCtxRecordEvent(CUcontext, CUevent);
 CUresult CUDAAPI cuCtxSetCurrent(CUcontext);
 CUresult CUDAAPI cuCtxSetLimit(CUlimit, size_t);
 CUresult CUDAAPI cuCtxSynchronize(void);
@@ -660,9 +679,14 @@ CUresult CUDAAPI cuGetErrorName(CUresult, const char **);
 CUresult CUDAAPI cuGetErrorString(CUresult, const char **);
 CUresult CUDAAPI cuGetProcAddress_v2(const char *, void **, int, cuuint64_t,
 				     CUdriverProcAddressQueryResult *);
+CUresult CUDAAPI cuGraphAddEventRecordNode(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
+					   CUevent);
+CUresult CUDAAPI cuGraphAddNode_v2(CUgraphNode *, CUgraph, const CUgraphNode *,
+				   const CUgraphEdgeData *, size_t, CUgraphNodeParams *);
 CUresult CUDAAPI cuGraphChildGraphNodeGetGraph(CUgraphNode, CUgraph *);
 CUresult CUDAAPI cuGraphClone(CUgraph *, CUgraph);
 CUresult CUDAAPI cuGraphDestroy(CUgraph);
+CUresult CUDAAPI cuGraphEventRecordNodeSetEvent(CUgraphNode, CUevent);
 CUresult CUDAAPI cuGraphExecBatchMemOpNodeSetParams(CUgraphExec, CUgraphNode,
 						    const CUDA_BATCH_MEM_OP_NODE_PARAMS *);
 CUresult CUDAAPI cuGraphExecChildGraphNodeSetParams(CUgraphExec, CUgraphNode, CUgraph);
@@ -701,6 +725,7 @@ CUresult CUDAAPI cuGraphLaunch_ptsz(CUgraphExec, CUstream);
 CUresult CUDAAPI cuGraphMemcpyNodeGetParams(CUgraphNode, CUDA_MEMCPY3D *);
 CUresult CUDAAPI cuGraphNodeGetType(CUgraphNode, CUgraphNodeType *);
 CUresult CUDAAPI cuGraphNodeSetEnabled(CUgraphExec, CUgraphNode, unsigned);
+CUresult CUDAAPI cuGraphNodeSetParams(CUgraphNode, CUgraphNodeParams *);
 CUresult CUDAAPI cuGraphUpload(CUgraphExec, CUstream);
 CUresult CUDAAPI cuGraphUpload_ptsz(CUgraphExec, CUstream);
 CUresult CUDAAPI cuGraphicsMapResources(unsigned, CUgraphicsResource *, CUstream);
@@ -710,6 +735,7 @@ CUresult CUDAAPI cuGraphicsUnmapResources_ptsz(unsigned, CUgraphicsResource *, C
 CUresult CUDAAPI cuGreenCtxCreate(CUgreenCtx *, CUdevResourceDesc, CUdevice, unsigned);
 CUresult CUDAAPI cuGreenCtxDestroy(CUgreenCtx);
 CUresult CUDAAPI cuGreenCtxGetDevResource(CUgreenCtx, CUdevResource *, CUdevResourceType);
+CUresult CUDAAPI cuGreenCtxRecordEvent(CUgreenCtx, CUevent);
 CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *, CUgreenCtx, unsigned, int);
 CUresult CUDAAPI cuInit(unsigned);
 CUresult CUDAAPI cuKernelGetAttribute(int *, CUfunction_attribute, CUkernel, CUdevice);

@@ -222,6 +222,124 @@ static void event_that_was_not_recorded_tells_nothing(void **state) {
 	assert_int_equal(there->done, 530);
 }
 
+static CUgraphNodeParams recorder(CUevent event) {
+	return (CUgraphNodeParams){.type = CU_GRAPH_NODE_TYPE_EVENT_RECORD, .eventRecord = {event}};
+}
+
+static CUresult set_exec_params(CUevent event) {
+	CUgraphNodeParams record = recorder(event);
+
+	return on_cuGraphExecNodeSetParams(NULL, NULL, &record);
+}
+
+static CUresult set_params(CUevent event) {
+	CUgraphNodeParams record = recorder(event);
+
+	return on_cuGraphNodeSetParams(NULL, &record);
+}
+
+static CUresult add_node(CUevent event) {
+	CUgraphNodeParams record = recorder(event);
+
+	return on_cuGraphAddNode(NULL, NULL, NULL, 0, &record);
+}
+
+static CUresult add_node_with_edges(CUevent event) {
+	CUgraphNodeParams record = recorder(event);
+
+	return on_cuGraphAddNode_v2(NULL, NULL, NULL, NULL, 0, &record);
+}
+
+static CUresult add_record_node(CUevent event) {
+	return on_cuGraphAddEventRecordNode(NULL, NULL, NULL, 0, event);
+}
+
+static CUresult set_event(CUevent event) {
+	return on_cuGraphEventRecordNodeSetEvent(NULL, event);
+}
+
+static CUresult set_exec_event(CUevent event) {
+	return on_cuGraphExecEventRecordNodeSetEvent(NULL, NULL, event);
+}
+
+static CUresult record_external(CUevent event) {
+	return on_cuEventRecordWithFlags(event, own, CU_EVENT_RECORD_EXTERNAL);
+}
+
+static CUresult record_external_per_thread(CUevent event) {
+	return on_cuEventRecordWithFlags_ptsz(event, own, CU_EVENT_RECORD_EXTERNAL);
+}
+
+static CUresult (*const namings[])(CUevent event) = {
+	set_exec_params,     set_params,      add_node,
+	add_node_with_edges, add_record_node, set_event,
+	set_exec_event,	     record_external, record_external_per_thread,
+};
+
+/* What a launch of the graph records is not what the program has recorded before, nor after. */
+static void event_that_graphs_record_tells_nothing(void **state) {
+	struct stream_use *there = use(contexts[0], event_stream, false);
+	CUevent event;
+
+	for (size_t i = 0; i < sizeof(namings) / sizeof(namings[0]); i++) {
+		assert_int_equal(real_get()->cuEventCreate(&event, CU_EVENT_DEFAULT), CUDA_SUCCESS);
+		atomic_store(&there->done, 0);
+		record(event, event_stream, 540);
+		assert_int_equal(namings[i](event), CUDA_SUCCESS);
+		assert_int_equal(on_cuEventSynchronize(event), CUDA_SUCCESS);
+		record(event, event_stream, 541);
+		assert_int_equal(on_cuEventQuery(event), CUDA_SUCCESS);
+		assert_int_equal(there->done, 0);
+		wait_event_gone(event); /* another one may get its handle */
+		record(event, event_stream, 542);
+		assert_int_equal(on_cuEventSynchronize(event), CUDA_SUCCESS);
+		assert_int_equal(there->done, 542);
+		assert_int_equal(on_cuEventDestroy_v2(event), CUDA_SUCCESS);
+	}
+}
+
+/* The thread that records it has found it known to the program alone, or has not looked yet. */
+static void event_that_a_graph_gets_while_it_is_recorded_tells_nothing(void **state) {
+	const CUevent event = (CUevent)0x7890;
+	struct stream_use *there = use(contexts[0], event_stream, false);
+	uint64_t turn = wait_event_recording(event);
+
+	wait_event_shared(event);
+	wait_event_recorded(event, turn, event_stream, false, 543);
+	wait_for(event);
+	assert_int_equal(there->done, 0);
+	wait_event_gone(event);
+}
+
+/* Nodes of graphs that do something else leave events alone. */
+static void other_nodes_take_no_event(void **state) {
+	const CUevent event = (CUevent)0x1230;
+	struct stream_use *there = use(contexts[0], event_stream, false);
+	CUgraphNodeParams wait = {.type = CU_GRAPH_NODE_TYPE_WAIT_EVENT, .eventRecord = {event}};
+
+	record(event, event_stream, 544);
+	assert_int_equal(on_cuGraphNodeSetParams(NULL, &wait), CUDA_SUCCESS);
+	assert_int_equal(on_cuGraphNodeSetParams(NULL, NULL), CUDA_SUCCESS);
+	wait_for(event);
+	assert_int_equal(there->done, 544);
+}
+
+static void event_that_is_recorded_behind_a_context_tells_nothing(void **state) {
+	const CUevent event = (CUevent)0x1230;
+	struct stream_use *there = use(contexts[0], event_stream, false);
+
+	record(event, event_stream, 545);
+	assert_int_equal(on_cuCtxRecordEvent(contexts[0], event), CUDA_SUCCESS);
+	wait_for(event);
+	record(event, event_stream, 546);
+	assert_int_equal(on_cuGreenCtxRecordEvent(NULL, event), CUDA_SUCCESS);
+	wait_for(event);
+	assert_int_equal(there->done, 0);
+	record(event, event_stream, 547);
+	wait_for(event);
+	assert_int_equal(there->done, 547);
+}
+
 static void copy_on_legacy_stream_covers_blocking_streams(void **state) {
 	struct stream_use *legacy = use(contexts[0], NULL, false);
 	struct stream_use *ordered = use(contexts[0], blocking, false);
@@ -340,6 +458,10 @@ int main(void) {
 		cmocka_unit_test(event_recorded_during_the_wait_covers_nothing),
 		cmocka_unit_test(event_of_two_recordings_tells_of_none),
 		cmocka_unit_test(event_that_was_not_recorded_tells_nothing),
+		cmocka_unit_test(event_that_graphs_record_tells_nothing),
+		cmocka_unit_test(event_that_a_graph_gets_while_it_is_recorded_tells_nothing),
+		cmocka_unit_test(other_nodes_take_no_event),
+		cmocka_unit_test(event_that_is_recorded_behind_a_context_tells_nothing),
 		cmocka_unit_test(copy_on_legacy_stream_covers_blocking_streams),
 		cmocka_unit_test(what_is_known_stays_known),
 		cmocka_unit_test(points_order_operations_and_waits),

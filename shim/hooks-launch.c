@@ -19,6 +19,7 @@
 #include "shim/op.h"
 #include "shim/real.h"
 #include "shim/route.h"
+#include "shim/wait.h"
 
 #define GREEN SBEET__ENFORCEMENT__ENFORCEMENT_GREEN
 #define NONE  SBEET__ENFORCEMENT__ENFORCEMENT_NONE
@@ -149,6 +150,23 @@ static bool is_cooperative(const CUlaunchConfig *config) {
 	return false;
 }
 
+/* The one that the launch records. NULL: none by this attribute. */
+static CUevent event_of(const CUlaunchAttribute *a) {
+	return a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ? a->value.programmaticEvent.event
+	       : a->id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT
+		       ? a->value.launchCompletionEvent.event
+		       : NULL;
+}
+
+static bool records_events(const CUlaunchConfig *config) {
+	unsigned i = 0;
+
+	while (config->attrs && i < config->numAttrs && !event_of(&config->attrs[i])) {
+		i++;
+	}
+	return config->attrs && i < config->numAttrs;
+}
+
 static struct launch from_config(const CUlaunchConfig *config, CUfunction f, void **params,
 				 void **extra, bool per_thread) {
 	return (struct launch){
@@ -178,6 +196,25 @@ static inline struct launch from_arguments(CUfunction f, const unsigned grid[3],
 		.per_thread_default = per_thread,
 		.params = params,
 	};
+}
+
+/* Such an event comes before the end of its kernel, so that it is complete tells nothing. */
+static CUresult launch_config(const struct launch *l) {
+	const CUlaunchConfig *c = l->config;
+	CUresult rc;
+
+	for (unsigned i = 0; c->attrs && i < c->numAttrs; i++) {
+		if (event_of(&c->attrs[i])) {
+			wait_event_recording(event_of(&c->attrs[i]));
+		}
+	}
+	rc = launch(l);
+	for (unsigned i = 0; c->attrs && i < c->numAttrs; i++) {
+		if (event_of(&c->attrs[i])) {
+			wait_event_recorded(event_of(&c->attrs[i]), 0, NULL, false, 0);
+		}
+	}
+	return rc;
 }
 
 #define DIM(x, y, z) ((const unsigned[]){x, y, z})
@@ -273,7 +310,7 @@ static struct route_launch route_from_config(const CUlaunchConfig *config, CUfun
 			return real->name(config, f, params, extra);                               \
 		}                                                                                  \
 		l = from_config(config, f, params, extra, is_per_thread);                          \
-		return launch(&l);                                                                 \
+		return launch_config(&l);                                                          \
 	}                                                                                          \
                                                                                                    \
 	SBEET_EXPORT HOT_CODE CUresult name(const CUlaunchConfig *config, CUfunction f,            \
@@ -285,7 +322,7 @@ static struct route_launch route_from_config(const CUlaunchConfig *config, CUfun
 		CUresult rc;                                                                       \
                                                                                                    \
 		if (!config || !real || !real->name || !state_is_ours() ||                         \
-		    is_cooperative(config)) {                                                      \
+		    is_cooperative(config) || records_events(config)) {                            \
 			return name##_long(config, f, params, extra);                              \
 		}                                                                                  \
 		l = route_from_config(config, f, is_per_thread);                                   \

@@ -340,6 +340,32 @@ static void event_that_is_recorded_behind_a_context_tells_nothing(void **state) 
 	assert_int_equal(there->done, 547);
 }
 
+/* A launch that records it comes after what the program has recorded it behind, in any stream. */
+static void event_that_a_launch_records_tells_nothing(void **state) {
+	const CUevent event = (CUevent)0x1230;
+	struct stream_use *there = use(contexts[0], event_stream, false);
+	CUlaunchAttribute first = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT,
+				   .value = {.programmaticEvent = {.event = event}}};
+	CUlaunchAttribute second = {.id = CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT,
+				    .value = {.launchCompletionEvent = {.event = event}}};
+	CUlaunchConfig config = {.hStream = own, .attrs = &first, .numAttrs = 1};
+
+	record(event, event_stream, 548);
+	assert_int_equal(cuLaunchKernelEx(&config, FAKE_KERNEL, NULL, NULL), CUDA_SUCCESS);
+	wait_for(event);
+	assert_int_equal(there->done, 0);
+	record(event, event_stream, 549);
+	config.attrs = &second;
+	assert_int_equal(cuLaunchKernelEx_ptsz(&config, FAKE_KERNEL, NULL, NULL), CUDA_SUCCESS);
+	wait_for(event);
+	assert_int_equal(there->done, 0);
+	record(event, event_stream, 550);
+	config.numAttrs = 0;
+	assert_int_equal(cuLaunchKernelEx(&config, FAKE_KERNEL, NULL, NULL), CUDA_SUCCESS);
+	wait_for(event);
+	assert_int_equal(there->done, 550);
+}
+
 static void copy_on_legacy_stream_covers_blocking_streams(void **state) {
 	struct stream_use *legacy = use(contexts[0], NULL, false);
 	struct stream_use *ordered = use(contexts[0], blocking, false);
@@ -462,6 +488,7 @@ int main(void) {
 		cmocka_unit_test(event_that_a_graph_gets_while_it_is_recorded_tells_nothing),
 		cmocka_unit_test(other_nodes_take_no_event),
 		cmocka_unit_test(event_that_is_recorded_behind_a_context_tells_nothing),
+		cmocka_unit_test(event_that_a_launch_records_tells_nothing),
 		cmocka_unit_test(copy_on_legacy_stream_covers_blocking_streams),
 		cmocka_unit_test(what_is_known_stays_known),
 		cmocka_unit_test(points_order_operations_and_waits),

@@ -223,7 +223,7 @@ CUresult on_cuGreenCtxRecordEvent(CUgreenCtx green, CUevent event) {
 	return rc;
 }
 
-/* ---- events that launches of graphs record ---- */
+/* ---- events that launches of graphs record, or other processes ---- */
 
 static CUresult named(CUresult rc, CUevent event) {
 	if (rc == CUDA_SUCCESS) {
@@ -260,6 +260,16 @@ CUresult on_cuGraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event) {
 
 CUresult on_cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams *params) {
 	return named(real_get()->cuGraphNodeSetParams(node, params), event_of(params));
+}
+
+CUresult on_cuIpcGetEventHandle(CUipcEventHandle *handle, CUevent event) {
+	return named(real_get()->cuIpcGetEventHandle(handle, event), event);
+}
+
+CUresult on_cuIpcOpenEventHandle(CUevent *event, CUipcEventHandle handle) {
+	CUresult rc = real_get()->cuIpcOpenEventHandle(event, handle);
+
+	return named(rc, rc == CUDA_SUCCESS && event ? *event : NULL);
 }
 
 /* The two that change an instantiated graph, too. */

@@ -30,8 +30,8 @@ uint64_t wait_event_recording(CUevent event);
 void wait_event_recorded(CUevent event, uint64_t turn, CUstream stream, bool per_thread,
 			 point_t at);
 
-/* @event may from now on be recorded without wait_event_recording(), as by launches of a graph:
- * nothing is known of it until it is destroyed. */
+/* @event may from now on be recorded without wait_event_recording(), as by launches of a graph
+ * or in another process: nothing is known of it until it is destroyed. */
 void wait_event_shared(CUevent event);
 
 /* @event is about to be destroyed. */

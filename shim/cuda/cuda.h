@@ -283,6 +283,10 @@ typedef enum CUevent_flags_enum {
 	CU_EVENT_INTERPROCESS = 4,
 } CUevent_flags;
 
+typedef struct CUipcEventHandle_st {
+	char reserved[64];
+} CUipcEventHandle;
+
 typedef enum CUevent_record_flags_enum {
 	CU_EVENT_RECORD_DEFAULT = 0,
 	CU_EVENT_RECORD_EXTERNAL = 1,
@@ -747,6 +751,8 @@ CUresult CUDAAPI cuGreenCtxGetDevResource(CUgreenCtx, CUdevResource *, CUdevReso
 CUresult CUDAAPI cuGreenCtxRecordEvent(CUgreenCtx, CUevent);
 CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *, CUgreenCtx, unsigned, int);
 CUresult CUDAAPI cuInit(unsigned);
+CUresult CUDAAPI cuIpcGetEventHandle(CUipcEventHandle *, CUevent);
+CUresult CUDAAPI cuIpcOpenEventHandle(CUevent *, CUipcEventHandle);
 CUresult CUDAAPI cuKernelGetAttribute(int *, CUfunction_attribute, CUkernel, CUdevice);
 CUresult CUDAAPI cuKernelGetFunction(CUfunction *, CUkernel);
 CUresult CUDAAPI cuKernelGetLibrary(CUlibrary *, CUkernel);

@@ -270,14 +270,34 @@ static CUresult record_external_per_thread(CUevent event) {
 	return on_cuEventRecordWithFlags_ptsz(event, own, CU_EVENT_RECORD_EXTERNAL);
 }
 
+static CUresult export(CUevent event) {
+	CUipcEventHandle handle;
+
+	return on_cuIpcGetEventHandle(&handle, event);
+}
+
+/* The fake driver leaves the event as it is. */
+static CUresult import(CUevent event) {
+	return on_cuIpcOpenEventHandle(&event, (CUipcEventHandle){.reserved = {0}});
+}
+
 static CUresult (*const namings[])(CUevent event) = {
-	set_exec_params,     set_params,      add_node,
-	add_node_with_edges, add_record_node, set_event,
-	set_exec_event,	     record_external, record_external_per_thread,
+	set_exec_params,
+	set_params,
+	add_node,
+	add_node_with_edges,
+	add_record_node,
+	set_event,
+	set_exec_event,
+	record_external,
+	record_external_per_thread,
+	export,
+	import,
 };
 
-/* What a launch of the graph records is not what the program has recorded before, nor after. */
-static void event_that_graphs_record_tells_nothing(void **state) {
+/* What a launch of the graph records, or another process, is not what the program has recorded
+ * before, nor after. */
+static void event_that_others_record_tells_nothing(void **state) {
 	struct stream_use *there = use(contexts[0], event_stream, false);
 	CUevent event;
 
@@ -484,7 +504,7 @@ int main(void) {
 		cmocka_unit_test(event_recorded_during_the_wait_covers_nothing),
 		cmocka_unit_test(event_of_two_recordings_tells_of_none),
 		cmocka_unit_test(event_that_was_not_recorded_tells_nothing),
-		cmocka_unit_test(event_that_graphs_record_tells_nothing),
+		cmocka_unit_test(event_that_others_record_tells_nothing),
 		cmocka_unit_test(event_that_a_graph_gets_while_it_is_recorded_tells_nothing),
 		cmocka_unit_test(other_nodes_take_no_event),
 		cmocka_unit_test(event_that_is_recorded_behind_a_context_tells_nothing),

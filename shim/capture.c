@@ -12,7 +12,8 @@
 /* A capture, in the stream that it began in. */
 struct capture {
 	uint64_t key;
-	CUcontext context; /* of the stream */
+	CUcontext context;	     /* of the stream */
+	const struct worker *thread; /* whose default stream it is; NULL: nobody's */
 	struct capture *next;
 };
 
@@ -21,13 +22,13 @@ HOT_LAUNCH _Atomic unsigned capture_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct capture *captures; /* under the lock, as is writing the count */
 
-void capture_begin(uint64_t key, CUcontext context) {
+void capture_begin(uint64_t key, CUcontext context, const struct worker *thread) {
 	struct capture *c = malloc(sizeof(*c));
 
 	pthread_mutex_lock(&lock);
 	atomic_fetch_add(&capture_count, 1); /* for good without memory: then nobody asks */
 	if (c) {
-		*c = (struct capture){key, context, captures};
+		*c = (struct capture){key, context, thread, captures};
 		captures = c;
 	}
 	pthread_mutex_unlock(&lock);
@@ -54,18 +55,31 @@ void capture_end(uint64_t key) {
 	pthread_mutex_unlock(&lock);
 }
 
-void capture_context_gone(CUcontext context) {
+/* Of @context, NULL: of @thread. */
+static void end_all(CUcontext context, const struct worker *thread) {
 	struct capture **link = &captures;
 
 	pthread_mutex_lock(&lock);
 	while (*link) {
-		if ((*link)->context == context) {
+		const struct capture *c = *link;
+
+		if (context ? c->context == context : c->thread == thread) {
 			take_out(link);
 		} else {
 			link = &(*link)->next;
 		}
 	}
 	pthread_mutex_unlock(&lock);
+}
+
+void capture_context_gone(CUcontext context) {
+	end_all(context, NULL);
+}
+
+void capture_thread_gone(const struct worker *thread) {
+	if (capture_any()) {
+		end_all(NULL, thread);
+	}
 }
 
 bool capture_ask(CUstream stream, bool per_thread) {

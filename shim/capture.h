@@ -9,14 +9,18 @@
 
 #include <cuda.h>
 
+struct worker;
+
 /*
  * Between these no stream may be asked anything, as that would spoil the capture. It begins in the
- * stream of @key (worker_stream_key()), which is @context's; and ends there, or with all captures
- * in the streams of a context that is gone. The end of none is nothing.
+ * stream of @key (worker_stream_key()), which is @context's, and @thread's own default stream
+ * (NULL: it is none). It ends there, or with all captures in the streams of a context or a thread
+ * that is gone: no other thread can end those. The end of none is nothing.
  */
-void capture_begin(uint64_t key, CUcontext context);
+void capture_begin(uint64_t key, CUcontext context, const struct worker *thread);
 void capture_end(uint64_t key);
 void capture_context_gone(CUcontext context);
+void capture_thread_gone(const struct worker *thread);
 
 /* Whether any stream is being captured. */
 extern _Atomic unsigned capture_count __attribute__((visibility("hidden")));

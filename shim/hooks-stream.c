@@ -181,7 +181,8 @@ static struct stream_id id_of(CUstream stream, bool per_thread) {
 static uint64_t capture_begins(CUstream stream, bool per_thread) {
 	const struct stream_id id = id_of(stream, per_thread);
 
-	capture_begin(id.key, worker_context_of(&id));
+	capture_begin(id.key, worker_context_of(&id),
+		      id.stream == CU_STREAM_PER_THREAD ? worker_get() : NULL);
 	if (place_active() && !capture_is_on(stream, per_thread)) {
 		place_capturing(stream, per_thread);
 	}

@@ -11,6 +11,7 @@
 
 #include "shim/base/env.h"
 #include "shim/base/hot.h"
+#include "shim/capture.h"
 #include "shim/lane.h"
 #include "shim/question.h"
 #include "shim/real.h"
@@ -52,6 +53,7 @@ static void on_thread_exit(void *data) {
 		atomic_store(&w->inside, NULL);
 	}
 	worker_wait_end(w);
+	capture_thread_gone(w);
 	if (w->lanes) {
 		lane_thread_gone(w->lanes);
 	}

@@ -399,7 +399,7 @@ static void what_is_captured_is_no_launch(void **state) {
 
 	(void)state;
 	launch_in(1, &parts[0]);
-	capture_begin(key, CONTEXT);
+	capture_begin(key, CONTEXT, NULL);
 	driver.captured = stream(2);
 	assert_int_equal(try_launch(2, NULL), CUDA_SUCCESS);
 	assert_int_equal(driver.n_launches, 1);

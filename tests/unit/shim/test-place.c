@@ -393,7 +393,7 @@ static void capture(unsigned s) {
 	if (s == S_LEGACY) {
 		return;
 	}
-	capture_begin(key_of(s), NULL);
+	capture_begin(key_of(s), NULL, NULL);
 	place_capturing(program.streams[s], false);
 	assert_ptr_equal(place_where(program.streams[s], false), program.streams[s]);
 	stream_of(program.streams[s])->captured = true;

@@ -460,11 +460,11 @@ static void captures_are_counted_from_zero(void **state) {
 
 	assert_false(capture_any());
 	capture_end(first); /* one that began before we looked */
-	capture_begin(first, contexts[0]);
+	capture_begin(first, contexts[0], NULL);
 	assert_true(capture_any());
 	capture_end(second);
 	assert_true(capture_any());
-	capture_begin(second, contexts[0]);
+	capture_begin(second, contexts[0], NULL);
 	capture_end(first);
 	assert_true(capture_any());
 	capture_end(second);
@@ -494,6 +494,33 @@ static void captures_end_with_their_stream_or_context(void **state) {
 	assert_int_equal(real->cuCtxSetCurrent(contexts[0]), CUDA_SUCCESS);
 }
 
+static void *capture_own_default_stream(void *data) {
+	assert_int_equal(real_get()->cuCtxSetCurrent(contexts[0]), CUDA_SUCCESS);
+	assert_int_equal(on_cuStreamBeginCapture_v2_ptsz(NULL, CU_STREAM_CAPTURE_MODE_RELAXED),
+			 CUDA_SUCCESS);
+	assert_true(capture_any());
+	return NULL;
+}
+
+/* It can't be named any more, so nobody can end its capture. */
+static void capture_of_a_default_stream_ends_with_its_thread(void **state) {
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, capture_own_default_stream, NULL), 0);
+	pthread_join(thread, NULL);
+	assert_false(capture_any());
+
+	/* Those of other threads go on. */
+	capture_own_default_stream(NULL);
+	capture_begin((uintptr_t)own, contexts[0], NULL);
+	assert_int_equal(pthread_create(&thread, NULL, capture_own_default_stream, NULL), 0);
+	pthread_join(thread, NULL);
+	capture_end((uintptr_t)own);
+	assert_true(capture_any());
+	assert_int_equal(on_cuStreamEndCapture_ptsz(NULL, &(CUgraph){NULL}), CUDA_SUCCESS);
+	assert_false(capture_any());
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(wait_for_stream_covers_that_stream),
@@ -514,6 +541,7 @@ int main(void) {
 		cmocka_unit_test(points_order_operations_and_waits),
 		cmocka_unit_test(captures_are_counted_from_zero),
 		cmocka_unit_test(captures_end_with_their_stream_or_context),
+		cmocka_unit_test(capture_of_a_default_stream_ends_with_its_thread),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -569,18 +569,62 @@ static CUcontext nth_context(unsigned n) {
 	return context;
 }
 
-void place_settle(void) {
+/* @later waits for what the program's streams of the context have in partitions, and for what the
+ * driver itself has put into such streams; with the lock held. */
+static void gather(CUcontext context, CUstream later) {
+	const struct realm *r = realms;
+
+	while (r && r->context != context) {
+		r = r->next;
+	}
+	for (struct place *p = r ? r->all : NULL; p; p = p->next_of_realm) {
+		if (!atomic_load(&p->partition)) {
+			continue;
+		}
+		bridge(p, atomic_load(&p->at), later);
+		/* Another thread's default stream has no name here. */
+		if (p->own != CU_STREAM_PER_THREAD && !capture_is_on(p->own, false)) {
+			bridge(p, p->own, later);
+		}
+	}
+}
+
+/* By way of a stream of our own: others may use theirs, and destroy them, while we wait. */
+static void settle_partitions(CUcontext context) {
 	const struct real *real = real_get();
+	CUstream all = NULL;
+	struct visit v;
+
+	if (!visit_begin(&v, context)) {
+		return;
+	}
+	if (real->cuStreamCreate(&all, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS) {
+		gather(context, all);
+	}
+	visit_end(&v);
+	if (all) {
+		real->cuStreamSynchronize(all);
+		real->cuStreamDestroy_v2(all);
+	}
+}
+
+/* Not the whole context: to wait for that would spoil every capture in it. */
+static void settle_default(CUstream stream) {
+	if (!capture_is_on(stream, false)) {
+		real_get()->cuStreamSynchronize(stream);
+	}
+}
+
+void place_settle(void) {
 	int token = state_enter();
-	CUcontext context, popped;
+	CUcontext context;
 
 	/* One by one, for others may use their streams meanwhile. New ones come in front. */
 	for (unsigned i = 0; (context = nth_context(i)); i++) {
-		if (real->cuCtxPushCurrent_v2(context) == CUDA_SUCCESS) {
-			real->cuCtxSynchronize();
-			real->cuCtxPopCurrent_v2(&popped);
-		}
+		settle_partitions(context);
 	}
+	settle_default(CU_STREAM_LEGACY);
+	settle_default(CU_STREAM_PER_THREAD);
 	state_leave(token);
 }
 

@@ -88,8 +88,9 @@ bool place_is_ready(const struct place *p, const struct partition *to, CUstream 
 /* As place_leave(), after that. */
 void place_left(struct place *p, const struct partition *to, CUstream at);
 
-/* Waits until all that was handed to any stream of any context is done: for the few functions that
- * are ordered against everything in several contexts. */
+/* For the few functions that the driver orders against everything in several contexts, before and
+ * after them: waits until all that was handed to any partition is done, and what such a function
+ * has put into the program's streams. Leaves captures alone. */
 void place_settle(void);
 
 /* Whether use->stream is one of @context; true if it has no place. */

@@ -54,14 +54,15 @@ enum kind { FREE_ORDER, BLOCKING, LEGACY };
 /* What the driver has: a stream of the program, or one of a partition. */
 struct stream {
 	enum kind kind;
-	bool gone, captured;
-	struct set done; /* before its next operation begins, as far as it was told */
+	bool gone, captured, backs; /* backs: of a partition */
+	struct set done;	    /* before its next operation begins, as far as it was told */
 	struct stream *next;
 };
 
 static struct {
 	struct stream *streams; /* also those that are gone: their work goes on */
 	struct stream *legacy, *own;
+	struct set host; /* done: it was waited for */
 	struct set events[64];
 	unsigned n_events;
 	bool refuses; /* to record events */
@@ -99,6 +100,7 @@ static bool spoils_capture(const struct stream *s) {
 static struct set *begin(struct stream *s) {
 	assert_false(s->gone);
 	assert_false(s->captured);
+	set_join(&s->done, &driver.host);
 	for (struct stream *o = driver.streams; o; o = o->next) {
 		if ((s->kind == LEGACY && o->kind == BLOCKING) ||
 		    (s->kind == BLOCKING && o->kind == LEGACY)) {
@@ -147,9 +149,28 @@ static CUresult stream_destroy(CUstream s) {
 	return CUDA_SUCCESS;
 }
 
-static CUresult stream_synchronize(CUstream s) {
-	(void)s;
+static CUresult stream_create(CUstream *ret, unsigned flags) {
+	(void)flags;
+	*ret = (CUstream)stream_new(FREE_ORDER);
+	stream_of(*ret)->backs = true;
 	return CUDA_SUCCESS;
+}
+
+static CUresult stream_synchronize(CUstream s) {
+	if (stream_of(s)->captured || spoils_capture(stream_of(s))) {
+		driver.spoiled = true;
+		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+	}
+	set_join(&driver.host, begin(stream_of(s)));
+	return CUDA_SUCCESS;
+}
+
+static CUresult context_synchronize(void) {
+	for (const struct stream *s = driver.streams; s; s = s->next) {
+		driver.spoiled |= s->captured;
+		set_join(&driver.host, &s->done);
+	}
+	return driver.spoiled ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : CUDA_SUCCESS;
 }
 
 static CUresult stream_get_flags(CUstream s, unsigned *ret) {
@@ -203,8 +224,11 @@ struct green *__wrap_green_get(CUcontext context) {
 }
 
 CUstream __wrap_green_stream_new(struct partition *p, int priority) {
+	CUstream s;
+
 	(void)p, (void)priority;
-	return (CUstream)stream_new(FREE_ORDER);
+	stream_create(&s, 0);
+	return s;
 }
 
 /* ---- the program ---- */
@@ -368,6 +392,50 @@ static void copy(unsigned s) {
 	hand(&use, S_LEGACY);
 }
 
+/* A copy between contexts: the driver puts it behind all that is in the program's streams, and all
+ * that comes there later behind it. */
+static void copy_peer(unsigned s) {
+	struct set promised = program.gone, done = driver.host;
+
+	(void)s;
+	if (!may_use(S_LEGACY)) {
+		return;
+	}
+	place_settle();
+	for (unsigned t = 0; t < STREAMS; t++) {
+		set_join(&promised, &program.promised[t]);
+	}
+	for (struct stream *o = driver.streams; o; o = o->next) {
+		if (!o->backs) {
+			set_join(&done, &o->done);
+		}
+	}
+	assert_true(set_within(&promised, &done));
+	set_add(&done, program.n_ops);
+	set_add(&promised, program.n_ops++);
+	for (struct stream *o = driver.streams; o; o = o->next) {
+		if (!o->backs) {
+			o->done = done;
+		}
+	}
+	place_settle();
+	for (unsigned t = 0; t < STREAMS; t++) {
+		program.promised[t] = promised;
+	}
+}
+
+/* As a launch on several GPUs: what names streams in a way that we don't look at. */
+static void launch_unseen(unsigned s) {
+	struct place_use use = use_of(s);
+	struct set promised = promised_before(s);
+
+	place_settle();
+	use.at = use.stream;
+	launch(&use, &promised);
+	place_settle();
+	program.promised[s] = promised;
+}
+
 static void give_back(unsigned s) {
 	place_return(program.streams[s], false);
 }
@@ -433,12 +501,14 @@ static void end_program(void) {
 		driver.streams = next;
 	}
 	driver.n_events = 0;
+	memset(&driver.host, 0, sizeof(driver.host));
 }
 
 static void run_program(uint64_t seed) {
 	static void (*const acts[])(unsigned s) = {
-		run_kernel, run_kernel, run_kernel, run_kernel, overlap,	follow, record,
-		wait_event, copy,	give_back,  replace,	overlap_beside, capture};
+		run_kernel, run_kernel, run_kernel, run_kernel,	   overlap,
+		follow,	    record,	wait_event, copy,	   give_back,
+		replace,    capture,	copy_peer,  launch_unseen, overlap_beside};
 
 	begin_program(seed);
 	for (unsigned i = 0; i < 200; i++) {
@@ -462,6 +532,36 @@ static void place_keeps_what_streams_promise(void **state) {
 }
 
 static struct partition *const somewhere = (struct partition *)0x10;
+
+/* The capture is of another stream, which the driver lets the copy go beside. */
+static void place_settles_beside_a_capture(void **state) {
+	(void)state;
+	begin_program(1);
+	run_kernel_in(S_BLOCKING_A, somewhere);
+	run_kernel_in(S_LEGACY, somewhere);
+	capture(S_FREE);
+	copy_peer(0);
+	assert_true(stream_of(program.streams[S_FREE])->captured);
+	assert_false(driver.spoiled);
+	end_captures();
+	run_kernel_in(S_BLOCKING_A, somewhere);
+	end_program();
+}
+
+/* Where the legacy stream may not be named, nor its work of a partition be waited for there. */
+static void place_settles_beside_a_capture_that_the_legacy_stream_would_spoil(void **state) {
+	(void)state;
+	begin_program(1);
+	run_kernel_in(S_LEGACY, somewhere);
+	run_kernel_in(S_FREE, somewhere);
+	capture(S_BLOCKING_A);
+	launch_unseen(S_FREE);
+	assert_false(driver.spoiled);
+	run_kernel_in(S_FREE, somewhere);
+	end_captures();
+	copy(S_LEGACY);
+	end_program();
+}
 
 /* What a stream in a partition has to wait for in the legacy stream is known before the capture
  * begins, and made then. */
@@ -522,7 +622,9 @@ static int setup(void **state) {
 	driver.table.cuStreamDestroy_v2 = stream_destroy;
 	driver.table.cuStreamGetFlags = stream_get_flags;
 	driver.table.cuStreamIsCapturing = stream_is_capturing;
+	driver.table.cuStreamCreate = stream_create;
 	driver.table.cuStreamSynchronize = stream_synchronize;
+	driver.table.cuCtxSynchronize = context_synchronize;
 	place_activate();
 	return 0;
 }
@@ -530,6 +632,8 @@ static int setup(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(place_keeps_what_streams_promise),
+		cmocka_unit_test(place_settles_beside_a_capture),
+		cmocka_unit_test(place_settles_beside_a_capture_that_the_legacy_stream_would_spoil),
 		cmocka_unit_test(place_does_not_name_the_legacy_stream_beside_a_capture),
 		cmocka_unit_test(place_looks_again_after_another_thread_began_a_capture),
 		cmocka_unit_test(place_tries_again_when_the_driver_has_refused),

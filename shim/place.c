@@ -570,7 +570,7 @@ static CUcontext nth_context(unsigned n) {
 }
 
 /* @later waits for what the program's streams of the context have in partitions, and for what the
- * driver itself has put into such streams; with the lock held. */
+ * driver itself has put into those whose next work goes there; with the lock held. */
 static void gather(CUcontext context, CUstream later) {
 	const struct realm *r = realms;
 
@@ -578,12 +578,12 @@ static void gather(CUcontext context, CUstream later) {
 		r = r->next;
 	}
 	for (struct place *p = r ? r->all : NULL; p; p = p->next_of_realm) {
-		if (!atomic_load(&p->partition)) {
-			continue;
+		for (const struct backing *b = p->backings; b; b = b->next) {
+			bridge(p, b->stream, later);
 		}
-		bridge(p, atomic_load(&p->at), later);
 		/* Another thread's default stream has no name here. */
-		if (p->own != CU_STREAM_PER_THREAD && !capture_is_on(p->own, false)) {
+		if (atomic_load(&p->partition) && p->own != CU_STREAM_PER_THREAD &&
+		    !capture_is_on(p->own, false)) {
 			bridge(p, p->own, later);
 		}
 	}
@@ -732,6 +732,7 @@ void place_context_destroying(CUcontext context) {
 	struct place *p, *next;
 	struct visit v;
 
+	settle_partitions(context); /* as the end of a context waits */
 	if (!visit_begin(&v, context)) {
 		return;
 	}
@@ -742,7 +743,7 @@ void place_context_destroying(CUcontext context) {
 	for (p = r ? r->all : NULL; p; p = next) {
 		next = p->next_of_realm;
 		for (struct backing *b = p->backings; b; b = b->next) {
-			real->cuStreamSynchronize(b->stream); /* as the end of a context waits */
+			real->cuStreamSynchronize(b->stream); /* if that can't be had */
 		}
 		empty(p);
 		table_take(&places, p->key);

@@ -7,6 +7,7 @@
  */
 #include "shim/real.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,6 +68,7 @@ static struct {
 	unsigned n_events;
 	bool refuses; /* to record events */
 	bool spoiled; /* a capture, by the use of the legacy stream */
+	bool held_up; /* threads that want a lock of ours, until work is done */
 	struct real table;
 } driver;
 
@@ -156,7 +158,11 @@ static CUresult stream_create(CUstream *ret, unsigned flags) {
 	return CUDA_SUCCESS;
 }
 
+static unsigned n_locks; /* of ours, that are held */
+
 static CUresult stream_synchronize(CUstream s) {
+	/* What runs may wait for a thread that wants a lock of ours. */
+	driver.held_up |= n_locks > 0 && !set_within(&stream_of(s)->done, &driver.host);
 	if (stream_of(s)->captured || spoils_capture(stream_of(s))) {
 		driver.spoiled = true;
 		return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
@@ -209,6 +215,21 @@ static CUresult push_current(CUcontext c) {
 
 static CUresult pop_current(CUcontext *ret) {
 	return get_current(ret);
+}
+
+int __real_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex) {
+	n_locks++;
+	return __real_pthread_mutex_lock(mutex);
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex) {
+	n_locks--;
+	return __real_pthread_mutex_unlock(mutex);
 }
 
 const struct real *__wrap_real_get(void);
@@ -480,6 +501,7 @@ static void begin_program(uint64_t seed) {
 	memset(&program, 0, sizeof(program));
 	program.random = seed;
 	driver.spoiled = false;
+	driver.held_up = false;
 	driver.legacy = stream_new(LEGACY);
 	driver.own = stream_new(BLOCKING);
 	program.streams[S_LEGACY] = CU_STREAM_LEGACY;
@@ -500,6 +522,7 @@ static void end_program(void) {
 		free(driver.streams);
 		driver.streams = next;
 	}
+	assert_false(driver.held_up);
 	driver.n_events = 0;
 	memset(&driver.host, 0, sizeof(driver.host));
 }
@@ -532,6 +555,13 @@ static void place_keeps_what_streams_promise(void **state) {
 }
 
 static struct partition *const somewhere = (struct partition *)0x10;
+
+static void place_waits_for_the_end_of_a_context_without_a_lock(void **state) {
+	(void)state;
+	begin_program(1);
+	run_kernel_in(S_FREE, somewhere);
+	end_program();
+}
 
 /* The capture is of another stream, which the driver lets the copy go beside. */
 static void place_settles_beside_a_capture(void **state) {
@@ -632,6 +662,7 @@ static int setup(void **state) {
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(place_keeps_what_streams_promise),
+		cmocka_unit_test(place_waits_for_the_end_of_a_context_without_a_lock),
 		cmocka_unit_test(place_settles_beside_a_capture),
 		cmocka_unit_test(place_settles_beside_a_capture_that_the_legacy_stream_would_spoil),
 		cmocka_unit_test(place_does_not_name_the_legacy_stream_beside_a_capture),

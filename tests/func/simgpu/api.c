@@ -31,9 +31,13 @@ int api_teardown(void **state) {
 	return 0;
 }
 
+static struct gate closed; /* words are NULL: none is */
+
 void gate_close(struct gate *g) {
+	assert_null(closed.words);
 	OK(cuMemHostAlloc((void **)&g->words, 4096, 0));
 	memset((void *)g->words, 0, 4096);
+	closed = *g;
 }
 
 void gate_launch(struct gate *g, CUfunction wait, CUstream stream, unsigned blocks) {
@@ -45,6 +49,15 @@ void gate_launch(struct gate *g, CUfunction wait, CUstream stream, unsigned bloc
 
 void gate_open(struct gate *g) {
 	__atomic_store_n(g->words, 1, __ATOMIC_SEQ_CST);
+	closed.words = NULL;
+}
+
+int api_test_teardown(void **state) {
+	(void)state;
+	if (closed.words) {
+		gate_open(&closed);
+	}
+	return 0;
 }
 
 void poke(const struct fixture *f, CUstream stream, CUdeviceptr where, unsigned value) {

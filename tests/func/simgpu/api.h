@@ -24,7 +24,12 @@ struct fixture {
 int api_setup(void **state);
 int api_teardown(void **state);
 
-/* A kernel that stays until its gate is opened: how the tests hold a stream. */
+/* Of each test: a gate that it has left closed, because it has failed, would hold up the next one.
+ */
+int api_test_teardown(void **state);
+#define api_test(f) cmocka_unit_test_teardown(f, api_test_teardown)
+
+/* A kernel that stays until its gate is opened: how the tests hold a stream. One at a time. */
 struct gate {
 	volatile uint32_t *words; /* pinned: gate, arrived, smids... */
 };

@@ -78,9 +78,9 @@ static void api_counts_holders_of_a_context_through_a_reset(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(api_keeps_a_stack_of_contexts),
-		cmocka_unit_test(api_does_not_work_after_fork),
-		cmocka_unit_test(api_counts_holders_of_a_context_through_a_reset),
+		api_test(api_keeps_a_stack_of_contexts),
+		api_test(api_does_not_work_after_fork),
+		api_test(api_counts_holders_of_a_context_through_a_reset),
 	};
 
 	return cmocka_run_group_tests(tests, api_setup, api_teardown);

@@ -177,9 +177,9 @@ static void api_spoils_captures_as_cuda_does(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(api_replays_what_it_captured),
-		cmocka_unit_test(api_keeps_a_graph_in_its_stream),
-		cmocka_unit_test(api_spoils_captures_as_cuda_does),
+		api_test(api_replays_what_it_captured),
+		api_test(api_keeps_a_graph_in_its_stream),
+		api_test(api_spoils_captures_as_cuda_does),
 	};
 
 	return cmocka_run_group_tests(tests, api_setup, api_teardown);

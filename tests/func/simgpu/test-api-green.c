@@ -168,7 +168,7 @@ static void api_keeps_nodes_in_the_context_they_name(void **state) {
 
 	make_halves(&h, f);
 	gate_close(&g);
-	g.words[0] = 1;
+	gate_open(&g);
 	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
 	OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	gate_launch(&g, f->wait, s, 8);
@@ -222,9 +222,9 @@ static int teardown(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(api_keeps_kernels_in_their_green_context),
-		cmocka_unit_test(api_refuses_parts_that_cannot_be),
-		cmocka_unit_test(api_keeps_nodes_in_the_context_they_name),
+		api_test(api_keeps_kernels_in_their_green_context),
+		api_test(api_refuses_parts_that_cannot_be),
+		api_test(api_keeps_nodes_in_the_context_they_name),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

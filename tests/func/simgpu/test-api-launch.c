@@ -262,15 +262,15 @@ static void api_tells_misaligned_accesses(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(api_adds_small_and_large_vectors),
-		cmocka_unit_test(api_takes_parameters_in_a_buffer),
-		cmocka_unit_test(api_compiles_for_fewer_registers),
-		cmocka_unit_test(api_runs_kernels_of_libraries),
-		cmocka_unit_test(api_refuses_bad_images_with_a_log),
-		cmocka_unit_test(api_checks_launches),
-		cmocka_unit_test(api_finds_exactly_the_exported_functions),
-		cmocka_unit_test(api_remembers_a_fault),
-		cmocka_unit_test(api_tells_misaligned_accesses),
+		api_test(api_adds_small_and_large_vectors),
+		api_test(api_takes_parameters_in_a_buffer),
+		api_test(api_compiles_for_fewer_registers),
+		api_test(api_runs_kernels_of_libraries),
+		api_test(api_refuses_bad_images_with_a_log),
+		api_test(api_checks_launches),
+		api_test(api_finds_exactly_the_exported_functions),
+		api_test(api_remembers_a_fault),
+		api_test(api_tells_misaligned_accesses),
 	};
 
 	return cmocka_run_group_tests(tests, api_setup, api_teardown);

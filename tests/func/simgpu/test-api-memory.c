@@ -166,13 +166,13 @@ static void api_gives_memory_back(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(api_copies_rectangles),
-		cmocka_unit_test(api_sets_memory),
-		cmocka_unit_test(api_refuses_copies_out_of_bounds),
-		cmocka_unit_test(api_copies_pinned_memory_in_its_turn),
-		cmocka_unit_test(api_tells_what_a_pointer_is),
-		cmocka_unit_test(api_finds_variables_and_keeps_their_values),
-		cmocka_unit_test(api_gives_memory_back),
+		api_test(api_copies_rectangles),
+		api_test(api_sets_memory),
+		api_test(api_refuses_copies_out_of_bounds),
+		api_test(api_copies_pinned_memory_in_its_turn),
+		api_test(api_tells_what_a_pointer_is),
+		api_test(api_finds_variables_and_keeps_their_values),
+		api_test(api_gives_memory_back),
 	};
 
 	return cmocka_run_group_tests(tests, api_setup, api_teardown);

@@ -262,13 +262,13 @@ static void api_serves_many_threads(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(api_keeps_streams_apart_and_null_stream_between),
-		cmocka_unit_test(api_orders_and_times_by_events),
-		cmocka_unit_test(api_waits_for_values_in_host_memory),
-		cmocka_unit_test(api_calls_host_functions_in_the_order_of_the_stream),
-		cmocka_unit_test(api_takes_waits_for_complete_events_for_none),
-		cmocka_unit_test(api_reads_little_pinned_memory_at_the_call),
-		cmocka_unit_test(api_serves_many_threads),
+		api_test(api_keeps_streams_apart_and_null_stream_between),
+		api_test(api_orders_and_times_by_events),
+		api_test(api_waits_for_values_in_host_memory),
+		api_test(api_calls_host_functions_in_the_order_of_the_stream),
+		api_test(api_takes_waits_for_complete_events_for_none),
+		api_test(api_reads_little_pinned_memory_at_the_call),
+		api_test(api_serves_many_threads),
 	};
 
 	return cmocka_run_group_tests(tests, api_setup, api_teardown);

@@ -130,18 +130,13 @@ CUresult on_cuStreamCopyAttributes_ptsz(CUstream to, CUstream from) {
 /* ---- their end ---- */
 
 static void stream_goes(CUstream stream) {
-	const struct real *real = real_get();
-	CUcontext context = NULL;
 	int token = state_enter();
 
 	track_stream_going(stream);
 	if (place_active()) {
 		place_stream_destroying(stream);
 	}
-	if (real->cuCtxGetCurrent) {
-		real->cuCtxGetCurrent(&context);
-	}
-	enforce_stream_destroying(context, stream);
+	enforce_stream_destroying(worker_current_context(), stream);
 	worker_forget_streams();
 	state_leave(token);
 }
@@ -166,20 +161,10 @@ CUresult on_cuStreamDestroy_v2(CUstream stream) {
 
 /* ---- captures ---- */
 
-static struct stream_id id_of(CUstream stream, bool per_thread) {
-	const struct real *real = real_get();
-	CUcontext context = NULL;
-
-	if (real->cuCtxGetCurrent) {
-		real->cuCtxGetCurrent(&context);
-	}
-	return worker_stream(worker_get(), context, stream, per_thread);
-}
-
 /* The tracker must not ask a stream that is being captured: it would spoil the capture. And what is
  * captured has no place but the stream itself. Return: the key of the stream. */
 static uint64_t capture_begins(CUstream stream, bool per_thread) {
-	const struct stream_id id = id_of(stream, per_thread);
+	const struct stream_id id = worker_stream_here(stream, per_thread);
 
 	capture_begin(id.key, worker_context_of(&id),
 		      id.stream == CU_STREAM_PER_THREAD ? worker_get() : NULL);
@@ -245,7 +230,7 @@ CUresult on_cuStreamBeginCaptureToGraph_ptsz(CUstream stream, CUgraph graph,
  * to end it; such a program gets an error and our tracker a holiday until the capture ends. */
 static CUresult capture_ended(CUstream stream, bool per_thread, CUresult rc) {
 	if (rc != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
-		capture_end(id_of(stream, per_thread).key);
+		capture_end(worker_stream_here(stream, per_thread).key);
 	}
 	return rc;
 }

@@ -437,18 +437,12 @@ struct place *place_find(const struct stream_id *id) {
 
 /* ---- using them ---- */
 
-HOT_CODE static struct place *find_current(CUstream stream, bool per_thread) {
-	const struct real *real = real_get();
-	const struct worker *w = worker_get();
-	CUcontext context = NULL;
-	struct stream_id id;
+/* Out of line: launches know their places. */
+HOT_CODE static __attribute__((noinline)) struct place *find_current(CUstream stream,
+								     bool per_thread) {
+	const struct stream_id id = worker_stream_here(stream, per_thread);
 
-	if (!w || !real->cuCtxGetCurrent || real->cuCtxGetCurrent(&context) != CUDA_SUCCESS ||
-	    !context) {
-		return NULL; /* the driver tells the program */
-	}
-	id = worker_stream(w, context, stream, per_thread);
-	return place_find(&id);
+	return id.context ? place_find(&id) : NULL; /* then the driver tells the program */
 }
 
 /* In its own place the stream is named as the program named it. */

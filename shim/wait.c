@@ -43,14 +43,6 @@ static struct table shared;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic bool all_shared; /* there was no memory for one of them */
 
-HOT_CODE static CUcontext current_context(void) {
-	const struct real *real = real_get();
-	CUcontext context = NULL;
-
-	return real->cuCtxGetCurrent && real->cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context
-											: NULL;
-}
-
 /* Handles are unique in the process, and a stream may be waited for in any context. Default streams
  * are each context's own. */
 static bool is_of(const struct stream_use *u, uint64_t key, CUcontext context) {
@@ -69,16 +61,19 @@ static void covered_key(uint64_t key, CUcontext context, point_t until) {
 }
 
 HOT_CODE void wait_covered_stream(CUstream stream, bool per_thread, point_t until) {
-	CUcontext context = current_context();
+	struct stream_id id;
 
-	if (lane_count() > 0 && context) {
-		covered_key(worker_stream_key(worker_get(), context, stream, per_thread), context,
-			    until);
+	if (lane_count() == 0) {
+		return;
+	}
+	id = worker_stream_here(stream, per_thread);
+	if (id.context) {
+		covered_key(id.key, id.context, until);
 	}
 }
 
 HOT_CODE void wait_covered_context(CUcontext context, point_t until) {
-	context = context ? context : current_context();
+	context = context ? context : worker_current_context();
 	if (lane_count() == 0 || !context) {
 		return;
 	}
@@ -133,11 +128,13 @@ static bool is_shared(CUevent event) {
 void wait_event_recorded(CUevent event, uint64_t turn, CUstream stream, bool per_thread,
 			 point_t at) {
 	struct event_mark *m = mark_of(event);
-	CUcontext context = current_context();
+	struct stream_id id = {.context = NULL};
 
-	if (turn != 0 && lane_count() > 0 && context && !is_shared(event)) {
-		write_mark(m, event, worker_stream_key(worker_get(), context, stream, per_thread),
-			   context, at);
+	if (turn != 0 && lane_count() > 0 && !is_shared(event)) {
+		id = worker_stream_here(stream, per_thread);
+	}
+	if (id.context) {
+		write_mark(m, event, id.key, id.context, at);
 		atomic_store(&m->known, turn);
 	}
 	atomic_fetch_sub(&m->turn, 1);

@@ -166,6 +166,12 @@ struct stream_id worker_stream(const struct worker *w, CUcontext context, CUstre
 	};
 }
 
+HOT_CODE struct stream_id worker_stream_here(CUstream stream, bool per_thread) {
+	const struct worker *w = worker_get();
+
+	return worker_stream(w, w ? worker_current_context() : NULL, stream, per_thread);
+}
+
 CUcontext worker_context_of(const struct stream_id *id) {
 	const struct real *real = real_get();
 	CUcontext context;

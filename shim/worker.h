@@ -18,6 +18,7 @@
 #include "shim/kernel-count.h"
 #include "shim/kernel-time.h"
 #include "shim/point.h"
+#include "shim/real.h"
 #include "shim/ring.h"
 #include "shim/shapes.h"
 #include "shim/state.h"
@@ -82,7 +83,7 @@ struct use_chunk {
 
 /* A stream in one context. */
 struct stream_id {
-	CUcontext context; /* the current one; see worker_context_of() */
+	CUcontext context; /* the current one; see worker_context_of(). NULL: none */
 	CUstream stream;   /* default streams by their names */
 	uint64_t key;	   /* worker_stream_key() */
 };
@@ -207,6 +208,19 @@ static inline bool worker_key_is_handle(uint64_t key) {
 
 struct stream_id worker_stream(const struct worker *w, CUcontext context, CUstream stream,
 			       bool per_thread);
+
+/* What is current in the calling thread. NULL: none. */
+static inline CUcontext worker_current_context(void) {
+	const struct real *real = real_get_inline();
+	CUcontext context = NULL;
+
+	return real->cuCtxGetCurrent && real->cuCtxGetCurrent(&context) == CUDA_SUCCESS ? context
+											: NULL;
+}
+
+/* The stream that the calling thread names so, in what is current. No context: there is none, or no
+ * memory; then only a handle's key is of use. */
+struct stream_id worker_stream_here(CUstream stream, bool per_thread);
 
 /* Whose the stream is. Copies may be given to a stream of another context than the current one. */
 CUcontext worker_context_of(const struct stream_id *id);

@@ -204,16 +204,10 @@ static CUresult upload_in_order(CUgraphExec exec, const struct place_use *place,
 }
 
 static CUresult upload_graph(CUgraphExec exec, CUstream stream, bool per_thread, launch_fn upload) {
-	struct place_use place = {.stream = stream, .per_thread = per_thread, .at = stream};
-	CUresult rc;
+	struct place_use place = place_use_begin(stream, per_thread);
+	CUresult rc = upload_in_order(exec, &place, upload);
 
-	if (place_active()) {
-		place_follow(&place);
-	}
-	rc = upload_in_order(exec, &place, upload);
-	if (place_active()) {
-		place_leave(&place);
-	}
+	place_use_end(&place);
 	return rc;
 }
 

@@ -18,22 +18,15 @@
 /* ---- order ---- */
 
 static struct place_use follow(CUstream stream, bool per_thread) {
-	struct place_use use = {.stream = stream, .per_thread = per_thread, .at = stream};
-
-	if (place_active()) {
-		/* The event may be of a capture, which the stream joins by this. */
-		if (capture_any() && !capture_is_on(stream, per_thread)) {
-			place_capturing(stream, per_thread);
-		}
-		place_follow(&use);
+	/* The event may be of a capture, which the stream joins by this. */
+	if (place_active() && capture_any() && !capture_is_on(stream, per_thread)) {
+		place_capturing(stream, per_thread);
 	}
-	return use;
+	return place_use_begin(stream, per_thread);
 }
 
 static CUresult followed(struct place_use *use, CUresult rc) {
-	if (place_active()) {
-		place_leave(use);
-	}
+	place_use_end(use);
 	return rc;
 }
 

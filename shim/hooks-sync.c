@@ -147,22 +147,17 @@ struct recording {
 
 static struct recording recording_begin(CUevent event, CUstream stream, bool per_thread) {
 	struct recording r = {
-		.use = {.stream = stream, .per_thread = per_thread, .at = stream},
 		.event = event,
 		.turn = wait_event_recording(event),
 		.at = point_mark(),
 	};
 
-	if (place_active()) {
-		place_follow(&r.use);
-	}
+	r.use = place_use_begin(stream, per_thread);
 	return r;
 }
 
 static CUresult recording_end(struct recording *r, CUresult rc) {
-	if (place_active()) {
-		place_leave(&r->use);
-	}
+	place_use_end(&r->use);
 	if (rc != CUDA_SUCCESS || capture_is_on(r->use.stream, r->use.per_thread)) {
 		r->turn = 0;
 	}

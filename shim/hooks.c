@@ -77,27 +77,22 @@ static unsigned hooks_waits_3d(const CUDA_MEMCPY3D *copy) {
 		return rc;                                                                     \
 	}
 
-#define FOLLOW(name, params, args, by_thread)                                         \
-	SBEET_EXPORT CUresult name params {                                           \
-		DRIVER_OR_RETURN(name)                                                \
-		if (state_bypass()) {                                                 \
-			return real->name args;                                       \
-		}                                                                     \
-		struct place_use use = {.stream = stream, .per_thread = (by_thread)}; \
-		int saved = errno;                                                    \
-                                                                                      \
-		if (place_active()) {                                                 \
-			place_follow(&use);                                           \
-			stream = use.at;                                              \
-		}                                                                     \
-		errno = saved;                                                        \
-		CUresult rc = real->name args;                                        \
-		saved = errno;                                                        \
-		if (place_active()) {                                                 \
-			place_leave(&use);                                            \
-		}                                                                     \
-		errno = saved;                                                        \
-		return rc;                                                            \
+#define FOLLOW(name, params, args, by_thread)                              \
+	SBEET_EXPORT CUresult name params {                                \
+		DRIVER_OR_RETURN(name)                                     \
+		if (state_bypass()) {                                      \
+			return real->name args;                            \
+		}                                                          \
+		int saved = errno;                                         \
+		struct place_use use = place_use_begin(stream, by_thread); \
+                                                                           \
+		stream = use.at;                                           \
+		errno = saved;                                             \
+		CUresult rc = real->name args;                             \
+		saved = errno;                                             \
+		place_use_end(&use);                                       \
+		errno = saved;                                             \
+		return rc;                                                 \
 	}
 
 #define CHANGE(name, params, args)                           \

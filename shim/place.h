@@ -82,6 +82,23 @@ CUstream place_where(CUstream stream, bool per_thread);
  * a stream while place_active(), also where the use began before that was so (place is NULL). */
 void place_leave(struct place_use *use);
 
+/* Around a call that follows the work of @stream, also while no stream has a place: it goes
+ * to `at` of what is returned. */
+static inline struct place_use place_use_begin(CUstream stream, bool per_thread) {
+	struct place_use use = {.stream = stream, .per_thread = per_thread, .at = stream};
+
+	if (place_active()) {
+		place_follow(&use);
+	}
+	return use;
+}
+
+static inline void place_use_end(struct place_use *use) {
+	if (place_active()) {
+		place_leave(use);
+	}
+}
+
 /* Whether place_enter() with @to would do nothing, and lead to @at. */
 bool place_is_ready(const struct place *p, const struct partition *to, CUstream at);
 

@@ -252,6 +252,10 @@ static struct graph *find_free(void) {
 
 /* ---- what the program does ---- */
 
+struct graph *graph_find(CUgraphExec exec) {
+	return table_get(&execs, (uintptr_t)exec);
+}
+
 void graph_instantiated(CUgraphExec exec, CUgraph graph, unsigned long long flags) {
 	bool plain = false;
 	struct graph *g;
@@ -278,7 +282,7 @@ void graph_instantiated(CUgraphExec exec, CUgraph graph, unsigned long long flag
 }
 
 void graph_updated(CUgraphExec exec, CUgraph graph) {
-	struct graph *g = table_get(&execs, (uintptr_t)exec);
+	struct graph *g = graph_find(exec);
 	bool plain = false;
 	CUgraph copy;
 	int token;
@@ -296,7 +300,7 @@ void graph_updated(CUgraphExec exec, CUgraph graph) {
 }
 
 void graph_exec_destroying(CUgraphExec exec) {
-	struct graph *g = table_get(&execs, (uintptr_t)exec);
+	struct graph *g = graph_find(exec);
 	int token;
 
 	if (!g) {
@@ -310,9 +314,7 @@ void graph_exec_destroying(CUgraphExec exec) {
 	state_leave_locked(&lock, token);
 }
 
-void graph_launched(CUgraphExec exec, CUcontext context) {
-	struct graph *g = table_get(&execs, (uintptr_t)exec);
-
+void graph_launched(struct graph *g, CUcontext context) {
 	if (g) {
 		atomic_store(&g->context, context);
 		atomic_store(&g->unloads, atomic_load(&n_unloads));
@@ -320,9 +322,7 @@ void graph_launched(CUgraphExec exec, CUcontext context) {
 	}
 }
 
-bool graph_can_move(CUgraphExec exec) {
-	const struct graph *g = table_get(&execs, (uintptr_t)exec);
-
+bool graph_can_move(const struct graph *g) {
 	return g && atomic_load(&g->can_move);
 }
 
@@ -336,10 +336,8 @@ static bool needs(const struct graph *g, struct partition *p) {
 	return green_confines(p) || (green_level(p) > 0 && graph_copy_has_priorities(g->flags));
 }
 
-bool graph_needs_partition(CUgraphExec exec, struct partition *p) {
-	const struct graph *g = table_get(&execs, (uintptr_t)exec);
-
-	return g && atomic_load(&g->can_move) && needs(g, p);
+bool graph_needs_partition(const struct graph *g, struct partition *p) {
+	return graph_can_move(g) && needs(g, p);
 }
 
 /* Where nodes have no priorities the level is the stream's. */
@@ -577,9 +575,8 @@ static struct graph_use use_new(struct graph *g, struct partition *p, CUcontext 
 	return use;
 }
 
-struct graph_use graph_use_begin(CUgraphExec exec, struct partition *p, CUcontext context,
+struct graph_use graph_use_begin(struct graph *g, struct partition *p, CUcontext context,
 				 bool last_will_do) {
-	struct graph *g = table_get(&execs, (uintptr_t)exec);
 	struct graph_use use;
 	int cancel;
 
@@ -638,9 +635,8 @@ static CUresult come_behind(CUgraphExec last, const struct place_use *place) {
 	return rc == CUDA_SUCCESS ? rc : real->cuCtxSynchronize();
 }
 
-CUresult graph_order(CUgraphExec exec, const struct graph_use *use, const struct place_use *place,
+CUresult graph_order(struct graph *g, const struct graph_use *use, const struct place_use *place,
 		     uint64_t key) {
-	struct graph *g = table_get(&execs, (uintptr_t)exec);
 	CUgraphExec last = g ? atomic_load(&g->given.exec) : NULL;
 	CUresult rc = CUDA_SUCCESS;
 	struct graph_use behind;
@@ -660,8 +656,7 @@ CUresult graph_order(CUgraphExec exec, const struct graph_use *use, const struct
 	return rc;
 }
 
-void graph_given(CUgraphExec exec, const struct graph_use *use, uint64_t key) {
-	struct graph *g = table_get(&execs, (uintptr_t)exec);
+void graph_given(struct graph *g, const struct graph_use *use, uint64_t key) {
 	int cancel;
 
 	if (!g || (atomic_load(&g->given.exec) == use->exec && went_to(&g->given, key))) {

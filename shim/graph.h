@@ -32,6 +32,7 @@
 #include "proto/units.h"
 #include "shim/real.h"
 
+struct graph;
 struct partition;
 struct place_use;
 
@@ -44,14 +45,19 @@ void graph_updated(CUgraphExec exec, CUgraph graph);
 /* Called before the driver's own function. */
 void graph_exec_destroying(CUgraphExec exec);
 
-bool graph_can_move(CUgraphExec exec);
+/* What is known of @exec, as long as the program keeps that; takes no lock. NULL: nothing, which is
+ * fine for all below: it can't move, and has no variants. */
+struct graph *graph_find(CUgraphExec exec);
 
-/* The program launches @exec in @context, so it is as the program wants it. Takes no lock. */
-void graph_launched(CUgraphExec exec, CUcontext context);
+bool graph_can_move(const struct graph *g);
 
-/* Whether @exec itself would not run as @p says: not on its SMs, or not at its level, which counts
- * for a graph that was instantiated to use the priorities of its nodes only if they are raised. */
-bool graph_needs_partition(CUgraphExec exec, struct partition *p);
+/* The program launches @g in @context, so it is as the program wants it. Takes no lock. */
+void graph_launched(struct graph *g, CUcontext context);
+
+/* Whether the program's own one would not run as @p says: not on its SMs, or not at its level,
+ * which counts for a graph that was instantiated to use the priorities of its nodes only if they
+ * are raised. */
+bool graph_needs_partition(const struct graph *g, struct partition *p);
 
 /* What is being launched for an executable graph of the program. */
 struct graph_use {
@@ -59,26 +65,26 @@ struct graph_use {
 	struct graph_part *part; /* the variant that it is; NULL: the program's own */
 };
 
-/* The variant of @exec for @p, whose context is not current (the program's, @context, is); made if
+/* The variant of @g for @p, whose context is not current (the program's, @context, is); made if
  * need be. @last_will_do: the one that was launched last is good enough, as long as that of @p is
  * not there. graph_use_end() must follow. */
-struct graph_use graph_use_begin(CUgraphExec exec, struct partition *p, CUcontext context,
+struct graph_use graph_use_begin(struct graph *g, struct partition *p, CUcontext context,
 				 bool last_will_do);
 void graph_use_end(struct graph_use *use);
 
 /*
- * Before @use is launched in @place for @exec, or uploaded: the stream waits there for the last
- * launch of @exec, if that was of another executable graph and in another stream. Costs 3 to 6 us
+ * Before @use is launched in @place for @g, or uploaded: the stream waits there for the last
+ * launch of @g, if that was of another executable graph and in another stream. Costs 3 to 6 us
  * then (H200), else a few loads. The stream is not being captured, and its context is current.
  * @key: worker_stream_key() of the program's stream; 0: not known, it may be any.
  * Return: CUDA_SUCCESS; an error of the driver: the order can't be had, so @use may not be
  * launched.
  */
-CUresult graph_order(CUgraphExec exec, const struct graph_use *use, const struct place_use *place,
+CUresult graph_order(struct graph *g, const struct graph_use *use, const struct place_use *place,
 		     uint64_t key);
 
 /* After graph_order() with the same arguments: the driver has taken the launch. */
-void graph_given(CUgraphExec exec, const struct graph_use *use, uint64_t key);
+void graph_given(struct graph *g, const struct graph_use *use, uint64_t key);
 
 /* Whether there is any graph that can move. Takes no lock. */
 bool graph_any(void);

@@ -77,81 +77,90 @@ CUresult on_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph,
 
 /* ---- launches ---- */
 
-/* Or uploads. */
 typedef CUresult(CUDAAPI *launch_fn)(CUgraphExec, CUstream);
 
-/* Launches @use, which stands for @exec. @key: of the program's stream, see graph_order(). */
-static CUresult launch_in_order(CUgraphExec exec, const struct graph_use *use,
-				const struct place_use *place, uint64_t key, launch_fn launch) {
-	CUresult rc = graph_order(exec, use, place, key);
+/* A launch, or an upload. */
+struct call {
+	CUgraphExec exec;    /* the program's */
+	struct graph *graph; /* what is known of it; NULL: nothing */
+	launch_fn make;
+};
+
+static struct call call_of(CUgraphExec exec, launch_fn make) {
+	return (struct call){exec, graph_find(exec), make};
+}
+
+/* Launches @use. @key: of the program's stream, see graph_order(). */
+static CUresult launch_in_order(const struct call *c, const struct graph_use *use,
+				const struct place_use *place, uint64_t key) {
+	CUresult rc = graph_order(c->graph, use, place, key);
 
 	if (rc == CUDA_SUCCESS) {
-		rc = launch(use->exec, place->at);
+		rc = c->make(use->exec, place->at);
 	}
 	if (rc == CUDA_SUCCESS) {
-		graph_given(exec, use, key);
+		graph_given(c->graph, use, key);
 	}
 	return rc;
 }
 
-static CUresult launch_use(const struct op *op, CUgraphExec exec, const struct graph_use *use,
-			   launch_fn launch) {
+static CUresult launch_use(const struct op *op, const struct call *c, const struct graph_use *use) {
 	/* A thread's default stream ends with it, and a later thread's may get the same key. */
 	uint64_t key = op->id->stream == CU_STREAM_PER_THREAD ? 0 : op->id->key;
 
-	return launch_in_order(exec, use, &op->place, key, launch);
+	return launch_in_order(c, use, &op->place, key);
 }
 
 /* The program's own. */
-static CUresult launch_own(const struct op *op, CUgraphExec exec, launch_fn launch) {
-	const struct graph_use use = {.exec = exec};
+static CUresult launch_own(const struct op *op, const struct call *c) {
+	const struct graph_use use = {.exec = c->exec};
 
-	return launch_use(op, exec, &use, launch);
+	return launch_use(op, c, &use);
 }
 
 /* The launch is part of no job. In a capture it is no launch but a node. */
-static CUresult launch_bypassed(const struct op *op, CUgraphExec exec, launch_fn launch) {
-	const struct graph_use use = {.exec = exec};
+static CUresult launch_bypassed(const struct op *op, const struct call *c) {
+	const struct graph_use use = {.exec = c->exec};
 
 	return capture_is_on(op->stream, op->place.per_thread)
-		       ? launch(exec, op->place.at)
-		       : launch_in_order(exec, &use, &op->place, 0, launch);
+		       ? c->make(c->exec, op->place.at)
+		       : launch_in_order(c, &use, &op->place, 0);
 }
 
-/* The variant of @exec for the partition of the job. Under terms the last one will do. */
-static CUresult launch_variant(const struct op *op, CUgraphExec exec, launch_fn launch) {
+/* The variant for the partition of the job. Under terms the last one will do. */
+static CUresult launch_variant(const struct op *op, const struct call *c) {
 	bool last_will_do = atomic_load_explicit(&op->lane->terms, memory_order_relaxed) != 0;
-	struct graph_use use = graph_use_begin(exec, op->to, op->id->context, last_will_do);
-	CUresult rc = use.exec ? launch_use(op, exec, &use, launch) : CUDA_ERROR_NOT_SUPPORTED;
+	struct graph_use use = graph_use_begin(c->graph, op->to, op->id->context, last_will_do);
+	CUresult rc = use.exec ? launch_use(op, c, &use) : CUDA_ERROR_NOT_SUPPORTED;
 
 	graph_use_end(&use);
 	return rc;
 }
 
 /* In the partition of the job, if the graph can be had for it. */
-static CUresult launch_green(struct op *op, CUgraphExec exec, launch_fn launch) {
-	CUresult rc = launch_variant(op, exec, launch);
+static CUresult launch_green(struct op *op, const struct call *c) {
+	CUresult rc = launch_variant(op, c);
 
 	if (rc != CUDA_SUCCESS) {
 		op_unconfine(op);
-		rc = launch_own(op, exec, launch);
+		rc = launch_own(op, c);
 	}
 	return rc;
 }
 
 /* At the level of the job, on the whole GPU. */
-static CUresult launch_raised(const struct op *op, CUgraphExec exec, launch_fn launch) {
+static CUresult launch_raised(const struct op *op, const struct call *c) {
 	CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
 
-	if (graph_needs_partition(exec, op->to)) {
-		rc = launch_variant(op, exec, launch);
+	if (graph_needs_partition(c->graph, op->to)) {
+		rc = launch_variant(op, c);
 	}
-	return rc == CUDA_ERROR_NOT_SUPPORTED ? launch_own(op, exec, launch) : rc;
+	return rc == CUDA_ERROR_NOT_SUPPORTED ? launch_own(op, c) : rc;
 }
 
-static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread, launch_fn launch) {
+static CUresult launch_graph(const struct call *c, CUstream stream, bool per_thread) {
 	unsigned traits =
-		(per_thread ? OP_PER_THREAD : 0) | (graph_can_move(exec) ? OP_GREEN : OP_WHOLE);
+		(per_thread ? OP_PER_THREAD : 0) | (graph_can_move(c->graph) ? OP_GREEN : OP_WHOLE);
 	CUresult rc = CUDA_SUCCESS;
 	struct op op;
 
@@ -160,18 +169,18 @@ static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread,
 	case OP_FAIL:
 		return rc;
 	case OP_BYPASS:
-		rc = launch_bypassed(&op, exec, launch);
+		rc = launch_bypassed(&op, c);
 		op_bypassed(&op);
 		return rc;
 	case OP_GO:
 		break;
 	}
-	graph_launched(exec, op.id->context);
+	graph_launched(c->graph, op.id->context);
 	gate_kernel(&op);
 	kernels_done_not(op.lane, op.id->context);
-	rc = op.how == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN ? launch_green(&op, exec, launch)
-	     : op.to && place_is_in(&op.place, op.to)	     ? launch_raised(&op, exec, launch)
-							     : launch_own(&op, exec, launch);
+	rc = op.how == SBEET__ENFORCEMENT__ENFORCEMENT_GREEN ? launch_green(&op, c)
+	     : op.to && place_is_in(&op.place, op.to)	     ? launch_raised(&op, c)
+							     : launch_own(&op, c);
 	if (op.how == SBEET__ENFORCEMENT__ENFORCEMENT_NONE && !op.unconfined) {
 		log_once(LOG_LEVEL_WARN,
 			 "A graph could not be confined to its green context and "
@@ -182,39 +191,47 @@ static CUresult launch_graph(CUgraphExec exec, CUstream stream, bool per_thread,
 }
 
 CUresult on_cuGraphLaunch(CUgraphExec exec, CUstream stream) {
-	return launch_graph(exec, stream, false, real_get()->cuGraphLaunch);
+	const struct call c = call_of(exec, real_get()->cuGraphLaunch);
+
+	return launch_graph(&c, stream, false);
 }
 
 CUresult on_cuGraphLaunch_ptsz(CUgraphExec exec, CUstream stream) {
-	return launch_graph(exec, stream, true, real_get()->cuGraphLaunch_ptsz);
+	const struct call c = call_of(exec, real_get()->cuGraphLaunch_ptsz);
+
+	return launch_graph(&c, stream, true);
 }
 
 /* ---- uploads: each comes behind the launches of its graph, also behind its variants' ---- */
 
 /* In a capture it is an error. */
-static CUresult upload_in_order(CUgraphExec exec, const struct place_use *place, launch_fn upload) {
+static CUresult upload_in_order(const struct call *c, const struct place_use *place) {
 	uint64_t key = worker_stream_key(NULL, NULL, place->stream, place->per_thread);
-	const struct graph_use use = {.exec = exec};
+	const struct graph_use use = {.exec = c->exec};
 	CUresult rc = CUDA_SUCCESS;
 
 	if (!capture_is_on(place->stream, place->per_thread)) {
-		rc = graph_order(exec, &use, place, worker_key_is_handle(key) ? key : 0);
+		rc = graph_order(c->graph, &use, place, worker_key_is_handle(key) ? key : 0);
 	}
-	return rc == CUDA_SUCCESS ? upload(exec, place->at) : rc;
+	return rc == CUDA_SUCCESS ? c->make(c->exec, place->at) : rc;
 }
 
-static CUresult upload_graph(CUgraphExec exec, CUstream stream, bool per_thread, launch_fn upload) {
+static CUresult upload_graph(const struct call *c, CUstream stream, bool per_thread) {
 	struct place_use place = place_use_begin(stream, per_thread);
-	CUresult rc = upload_in_order(exec, &place, upload);
+	CUresult rc = upload_in_order(c, &place);
 
 	place_use_end(&place);
 	return rc;
 }
 
 CUresult on_cuGraphUpload(CUgraphExec exec, CUstream stream) {
-	return upload_graph(exec, stream, false, real_get()->cuGraphUpload);
+	const struct call c = call_of(exec, real_get()->cuGraphUpload);
+
+	return upload_graph(&c, stream, false);
 }
 
 CUresult on_cuGraphUpload_ptsz(CUgraphExec exec, CUstream stream) {
-	return upload_graph(exec, stream, true, real_get()->cuGraphUpload_ptsz);
+	const struct call c = call_of(exec, real_get()->cuGraphUpload_ptsz);
+
+	return upload_graph(&c, stream, true);
 }

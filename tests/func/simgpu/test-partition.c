@@ -136,7 +136,7 @@ static CUgraphExec make_exec(CUgraph graph, unsigned long long flags) {
 
 	OK(cuGraphInstantiateWithFlags(&exec, graph, flags));
 	graph_instantiated(exec, graph, flags);
-	assert_true(graph_can_move(exec));
+	assert_true(graph_can_move(graph_find(exec)));
 	return exec;
 }
 
@@ -155,7 +155,7 @@ static CUgraphExec variant(CUgraphExec exec, struct partition *p) {
 	CUcontext context;
 
 	OK(cuCtxGetCurrent(&context));
-	use = graph_use_begin(exec, p, context, false);
+	use = graph_use_begin(graph_find(exec), p, context, false);
 	graph_use_end(&use);
 	return use.exec;
 }
@@ -176,10 +176,10 @@ static void levels_reach_nodes_with_priorities(void **state) {
 	nodes = make_exec(graph, CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY);
 	instantiate = real->cuGraphInstantiateWithFlags;
 	real->cuGraphInstantiateWithFlags = watch_instantiate;
-	assert_false(graph_needs_partition(plain, first));
-	assert_true(graph_needs_partition(plain, confined));
-	assert_false(graph_needs_partition(nodes, none));
-	assert_true(graph_needs_partition(nodes, first));
+	assert_false(graph_needs_partition(graph_find(plain), first));
+	assert_true(graph_needs_partition(graph_find(plain), confined));
+	assert_false(graph_needs_partition(graph_find(nodes), none));
+	assert_true(graph_needs_partition(graph_find(nodes), first));
 	run(variant(plain, confined), confined);
 	assert_int_equal(seen_priority, 0);
 	run(variant(nodes, first), first);

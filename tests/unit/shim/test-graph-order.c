@@ -434,7 +434,7 @@ static void what_was_launched_last_is_kept(void **state) {
 	(void)state;
 	launch_in(1, &parts[0]);
 	for (unsigned i = 1; i < PARTITIONS; i++) {
-		use = graph_use_begin(&program, &parts[i], CONTEXT, false);
+		use = graph_use_begin(graph_find(&program), &parts[i], CONTEXT, false);
 		graph_use_end(&use);
 	}
 	assert_false(driver.made[0]->gone);

@@ -217,8 +217,8 @@ static struct CUgraphExec_st execs[2];
 static CUgraphExec launch(CUgraphExec exec, struct partition *p, bool last_will_do) {
 	struct graph_use use;
 
-	graph_launched(exec, CONTEXT);
-	use = graph_use_begin(exec, p, CONTEXT, last_will_do);
+	graph_launched(graph_find(exec), CONTEXT);
+	use = graph_use_begin(graph_find(exec), p, CONTEXT, last_will_do);
 	graph_use_end(&use);
 	return use.exec;
 }
@@ -417,7 +417,7 @@ static void do_meanwhile(void *(*what)(void *)) {
 static void destroying_waits(void **state) {
 	(void)state;
 	do_meanwhile(destroy);
-	assert_false(graph_can_move(&execs[0]));
+	assert_false(graph_can_move(graph_find(&execs[0])));
 	assert_int_equal(driver.n_there, 0);
 }
 
@@ -433,7 +433,7 @@ static void an_updated_graph_runs_as_it_is_now(void **state) {
 static void a_graph_that_is_changed_in_place_cant_move(void **state) {
 	(void)state;
 	do_meanwhile(change);
-	assert_false(graph_can_move(&execs[0]));
+	assert_false(graph_can_move(graph_find(&execs[0])));
 	assert_int_equal(driver.n_there, 0);
 	assert_null(launch(&execs[0], &parts[1], true));
 }
@@ -455,7 +455,7 @@ static void nothing_is_made_for_a_context_that_goes(void **state) {
 	(void)state;
 	do_meanwhile(destroy_context);
 	assert_int_equal(driver.n_there, 0);
-	assert_true(graph_can_move(&execs[0]));
+	assert_true(graph_can_move(graph_find(&execs[0])));
 	assert_non_null(launch(&execs[0], &parts[1], true));
 }
 
@@ -465,7 +465,7 @@ static void what_may_be_gone_is_left_alone(void **state) {
 	(void)state;
 	driver.special = true; /* it names events, say */
 	graph_instantiated(&execs[1], &other_graph, PLAIN);
-	graph_launched(&execs[1], CONTEXT);
+	graph_launched(graph_find(&execs[1]), CONTEXT);
 	driver.n_made = 0;
 	prepare(&parts[1]);
 	assert_int_equal(driver.n_made, 1); /* that of the first graph */
@@ -486,7 +486,7 @@ static void what_cant_be_had_is_not_waited_for(void **state) {
 	(void)state;
 	driver.refuses = true;
 	prepare(&parts[1]);
-	assert_false(graph_can_move(&execs[0]));
+	assert_false(graph_can_move(graph_find(&execs[0])));
 	assert_true(graph_prepare(CONTEXT, &parts[2]));
 	assert_int_equal(driver.n_made, 2);
 }
@@ -495,7 +495,7 @@ static void what_cant_be_had_is_not_waited_for(void **state) {
 
 static void few_variants_are_kept(void **state) {
 	CUgraphExec first = *state;
-	struct graph_use use = graph_use_begin(&execs[0], &parts[0], CONTEXT, true);
+	struct graph_use use = graph_use_begin(graph_find(&execs[0]), &parts[0], CONTEXT, true);
 
 	for (unsigned i = 1; i < PARTITIONS; i++) {
 		prepare(&parts[i]);

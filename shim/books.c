@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "shim/base/log.h"
+#include "shim/base/nap.h"
 #include "shim/conn.h"
 #include "shim/gpu-uuid.h"
 #include "shim/job-sums.h"
@@ -317,11 +317,8 @@ nsec_t books_tell(nsec_t now) {
 }
 
 void books_leave(nsec_t deadline) {
-	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
-
 	pthread_mutex_lock(&lock);
-	while (tell_all(UINT64_MAX) == -EBUSY && nsec_now() < deadline) {
-		nanosleep(&pause, NULL);
+	while (tell_all(UINT64_MAX) == -EBUSY && nap_before(deadline, NSEC_PER_MSEC)) {
 	}
 	pthread_mutex_unlock(&lock);
 }

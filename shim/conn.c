@@ -12,6 +12,7 @@
 #include "shim/base/env.h"
 #include "shim/base/hot.h"
 #include "shim/base/log.h"
+#include "shim/base/nap.h"
 #include "shim/conn-internal.h"
 #include "shim/declare.h"
 #include "shim/greet.h"
@@ -224,15 +225,13 @@ nsec_t conn_linger_ns(void) {
 void conn_leave(void) {
 	Sbeet__Goodbye goodbye = SBEET__GOODBYE__INIT;
 	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
-	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
 	nsec_t end = nsec_now() + LEAVE_MAX_NS;
 
 	atomic_store(&conn.leaving, true);
 	while (!conn_is_up() || pthread_mutex_trylock(&conn.lock) != 0) {
-		if (!conn_is_up() || nsec_now() >= end) {
+		if (!conn_is_up() || !nap_before(end, NSEC_PER_MSEC)) {
 			return;
 		}
-		nanosleep(&pause, NULL);
 	}
 	goodbye.reason = (char *)"exit";
 	m.body_case = SBEET__TO_DAEMON__BODY_GOODBYE;

@@ -7,9 +7,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "proto/thread.h"
+#include "shim/base/nap.h"
 #include "shim/base/table.h"
 #include "shim/enforce/green.h"
 #include "shim/graph-copy.h"
@@ -714,12 +714,9 @@ void graph_context_destroying(CUcontext context) {
 }
 
 void graph_leave(nsec_t deadline) {
-	const struct timespec nap = {.tv_nsec = LEAVE_NAP_NS};
-
 	/* Without the lock: whoever exits may have it. */
 	atomic_store(&leaving, true);
-	while (atomic_load(&n_works) > 0 && nsec_now() < deadline) {
-		nanosleep(&nap, NULL);
+	while (atomic_load(&n_works) > 0 && nap_before(deadline, LEAVE_NAP_NS)) {
 	}
 }
 

@@ -164,7 +164,7 @@ static uint64_t capture_begins(CUstream stream, bool per_thread) {
 	if (place_active() && !capture_is_on(stream, per_thread)) {
 		place_capturing(stream, per_thread);
 	}
-	question_settle();
+	question_settle(0);
 	return id.key;
 }
 

@@ -8,12 +8,12 @@
 
 #include <stdatomic.h>
 #include <string.h>
-#include <time.h>
 
 #include "proto/enforcement.h"
 #include "shim/base/env.h"
 #include "shim/base/hot.h"
 #include "shim/base/log.h"
+#include "shim/base/nap.h"
 #include "shim/books.h"
 #include "shim/conn.h"
 #include "shim/enforce/enforce.h"
@@ -612,13 +612,11 @@ HOT_CODE void job_close_complete(void) {
 }
 
 static void leave(struct lane *lane, void *data) {
-	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
 	const nsec_t *deadline = data;
 	uint32_t state = atomic_load(&lane->state);
 	bool locked;
 
-	while (!(locked = lock_aside(lane)) && nsec_now() < *deadline) {
-		nanosleep(&pause, NULL);
+	while (!(locked = lock_aside(lane)) && nap_before(*deadline, NSEC_PER_MSEC)) {
 	}
 	if (locked) {
 		close_aside(lane, true);

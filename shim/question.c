@@ -31,25 +31,27 @@ void question_end(void) {
 	pthread_mutex_unlock(&one_at_a_time);
 }
 
-HOT_CODE void question_settle(void) {
-	uint32_t now = atomic_load(&asking);
-
-	if (now % 2 == 0) {
-		return;
-	}
+/* Out of line: hardly anybody comes here. */
+static __attribute__((noinline)) void settle(uint32_t now, nsec_t deadline) {
 	atomic_fetch_add(&settling, 1);
 	while (atomic_load(&asking) == now) {
-		syscall(SYS_futex, &asking, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+		nsec_t time = deadline ? nsec_now() : 0;
+		const struct timespec left = nsec_timespec(deadline - time);
+
+		if (deadline && time >= deadline) {
+			break;
+		}
+		syscall(SYS_futex, &asking, FUTEX_WAIT_PRIVATE, now, deadline ? &left : NULL, NULL,
+			0);
 	}
 	atomic_fetch_sub(&settling, 1);
 }
 
-void question_settle_until(nsec_t deadline) {
-	const struct timespec pause = {.tv_nsec = NSEC_PER_MSEC};
+HOT_CODE void question_settle(nsec_t deadline) {
 	uint32_t now = atomic_load(&asking);
 
-	while (now % 2 == 1 && atomic_load(&asking) == now && nsec_now() < deadline) {
-		nanosleep(&pause, NULL);
+	if (now % 2 == 1) {
+		settle(now, deadline);
 	}
 }
 

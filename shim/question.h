@@ -13,12 +13,9 @@
 void question_begin(void);
 void question_end(void);
 
-/* Waits until a question that is asked just now has its answer. */
-void question_settle(void);
-
-/* The same, but until @deadline at most: whoever calls exit() may hold what the answer waits for.
- */
-void question_settle_until(nsec_t deadline);
+/* Waits until a question that is asked just now has its answer, or until @deadline if it is not 0:
+ * whoever calls exit() may hold what the answer waits for. */
+void question_settle(nsec_t deadline);
 
 /* After fork, in the child: nobody asks. */
 void question_after_fork(void);

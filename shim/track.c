@@ -18,6 +18,7 @@
 
 #include "proto/thread.h"
 #include "shim/base/log.h"
+#include "shim/base/nap.h"
 #include "shim/books.h"
 #include "shim/capture.h"
 #include "shim/conn.h"
@@ -417,14 +418,12 @@ static void *run(void *data) {
 /* Whoever calls exit() may do so from a signal handler, with locks of ours or the driver's. The
  * tracker has none of these, and if it waits for one it does so alone. */
 static void leave_to_tracker(nsec_t deadline) {
-	const struct timespec pause = {.tv_nsec = LEAVE_NAP_NS};
 	bool woken = false;
 
 	atomic_store(&leave_until, deadline);
 	do {
 		woken = woken || wake_tracker_at_exit();
-		nanosleep(&pause, NULL);
-	} while (atomic_load(&leave_until) && nsec_now() < deadline);
+	} while (atomic_load(&leave_until) && nap_before(deadline, LEAVE_NAP_NS));
 }
 
 /* Registered after the driver's own handlers and so called before them: no question meets a driver
@@ -438,7 +437,7 @@ static void at_exit(void) {
 		return;
 	}
 	atomic_store(&state_mode, STATE_MODE_OFF);
-	question_settle_until(deadline);
+	question_settle(deadline);
 	graph_leave(deadline);
 	keeper_leave();
 	seat_leave();

@@ -241,7 +241,7 @@ HOT_CODE static void release(struct stream_use *u) {
 	CUevent event;
 
 	atomic_store(&u->job, 0);
-	question_settle();
+	question_settle(0);
 	event = atomic_load(&u->event) ? atomic_exchange(&u->event, NULL) : NULL;
 	if (event) {
 		real_get()->cuEventDestroy_v2(event);

@@ -257,7 +257,7 @@ static void threads_ask_one_at_a_time(void **state) {
 
 	assert_int_equal(pthread_create(&other, NULL, ask_often, NULL), 0);
 	ask_often(NULL);
-	question_settle();
+	question_settle(0);
 	assert_int_equal(pthread_join(other, NULL), 0);
 	assert_int_equal(n_met, 0);
 }

@@ -230,7 +230,12 @@ static void order_blocking(struct realm *realm) {
 
 	if (visit_begin(&v, realm->context)) {
 		for (struct place *p = realm->blocking; p; p = p->next) {
-			make_order(p);
+			/* Another thread's default stream has no name here. While it is at home,
+			 * it waits for the legacy one only where that is in a partition: its thread
+			 * can make that wait beside the capture. */
+			if (p->own != CU_STREAM_PER_THREAD || atomic_load(&p->partition)) {
+				make_order(p);
+			}
 		}
 		visit_end(&v);
 	}

@@ -620,6 +620,28 @@ static void place_looks_again_after_another_thread_began_a_capture(void **state)
 	end_program();
 }
 
+/* From here that name means this thread's own. The other thread sees to it, and names no legacy
+ * stream by that. */
+static void place_leaves_default_streams_to_their_threads(void **state) {
+	const struct stream_id id = worker_stream((const struct worker *)0x40, (CUcontext)0x1000,
+						  CU_STREAM_PER_THREAD, true);
+	struct place_use use = {.stream = CU_STREAM_PER_THREAD};
+	struct stream *mine;
+
+	(void)state;
+	begin_program(1);
+	use.place = place_find(&id);
+	run_kernel_in(S_LEGACY, somewhere);
+	capture(S_BLOCKING_A);
+	mine = driver.own;
+	driver.own = stream_new(BLOCKING); /* the other thread goes on */
+	place_enter(&use, NULL);
+	launch(&use, &program.promised[S_LEGACY]);
+	place_leave(&use);
+	driver.own = mine;
+	end_program();
+}
+
 static void refuse(unsigned s, struct partition *to) {
 	struct place_use use = use_of(s);
 
@@ -667,6 +689,7 @@ int main(void) {
 		cmocka_unit_test(place_settles_beside_a_capture_that_the_legacy_stream_would_spoil),
 		cmocka_unit_test(place_does_not_name_the_legacy_stream_beside_a_capture),
 		cmocka_unit_test(place_looks_again_after_another_thread_began_a_capture),
+		cmocka_unit_test(place_leaves_default_streams_to_their_threads),
 		cmocka_unit_test(place_tries_again_when_the_driver_has_refused),
 	};
 

@@ -224,16 +224,21 @@ HOT_CODE static void order(struct place *p) {
 	}
 }
 
+/* Whether it is another thread's default stream, at home: that has no name here. */
+static bool has_no_name(const struct place *p) {
+	return p->own == CU_STREAM_PER_THREAD && !atomic_load(&p->partition) &&
+	       p->key != worker_stream_here(p->own, true).key;
+}
+
 /* Before one of the blocking places is captured. */
 static void order_blocking(struct realm *realm) {
 	struct visit v;
 
 	if (visit_begin(&v, realm->context)) {
 		for (struct place *p = realm->blocking; p; p = p->next) {
-			/* Another thread's default stream has no name here. While it is at home,
-			 * it waits for the legacy one only where that is in a partition: its thread
-			 * can make that wait beside the capture. */
-			if (p->own != CU_STREAM_PER_THREAD || atomic_load(&p->partition)) {
+			/* Else it waits for the legacy one only where that is in a partition: its
+			 * thread can make that wait beside the capture. */
+			if (!has_no_name(p)) {
 				make_order(p);
 			}
 		}

@@ -63,7 +63,7 @@ preempter() {
 }
 
 await_preempter() {
-	within 5 preempter >/dev/null || {
+	within 30 preempter >/dev/null || {
 		say "nobody preempts: $(grep -v missed "$scratch/sbeetd.log" | tail -n 3)"
 		exit 1
 	}

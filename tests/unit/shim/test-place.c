@@ -642,6 +642,21 @@ static void place_leaves_default_streams_to_their_threads(void **state) {
 	end_program();
 }
 
+/* Not beside it, when the stream may join it. */
+static void place_orders_the_threads_own_stream_before_a_capture(void **state) {
+	const struct stream_id id =
+		worker_stream(worker_get(), (CUcontext)0x1000, CU_STREAM_PER_THREAD, true);
+
+	(void)state;
+	begin_program(1);
+	run_kernel_in(S_OWN, NULL);
+	run_kernel_in(S_LEGACY, somewhere);
+	assert_false(place_is_ready(place_find(&id), NULL, NULL));
+	capture(S_BLOCKING_A);
+	assert_true(place_is_ready(place_find(&id), NULL, NULL));
+	end_program();
+}
+
 static void refuse(unsigned s, struct partition *to) {
 	struct place_use use = use_of(s);
 
@@ -690,6 +705,7 @@ int main(void) {
 		cmocka_unit_test(place_does_not_name_the_legacy_stream_beside_a_capture),
 		cmocka_unit_test(place_looks_again_after_another_thread_began_a_capture),
 		cmocka_unit_test(place_leaves_default_streams_to_their_threads),
+		cmocka_unit_test(place_orders_the_threads_own_stream_before_a_capture),
 		cmocka_unit_test(place_tries_again_when_the_driver_has_refused),
 	};
 

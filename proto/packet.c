@@ -63,33 +63,33 @@ int packet_send(int fd, const ProtobufCMessage *message, int passed_fd) {
 	return r;
 }
 
-/* The first of those that came along with @msg, or -1. */
-static int take_fd(struct msghdr *msg) {
+/* Those that came along with @msg. Return: how many. */
+static size_t take_fds(struct msghdr *msg, int *ret_fds) {
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
-	int fd = -1;
+	size_t n = 0;
 
-	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
-	    c->cmsg_len == CMSG_LEN(sizeof(fd))) {
-		memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (c && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS) {
+		n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		memcpy(ret_fds, CMSG_DATA(c), n * sizeof(int));
 	}
-	return fd;
+	return n;
 }
 
-/* @ret_fd may be NULL. There is room for one descriptor, if it is wanted: the kernel closes all
- * others. */
-static int receive(int fd, void *buffer, size_t size, int *ret_fd, int flags) {
+/* Takes at most @max descriptors: the kernel closes the others. */
+static int receive(int fd, void *buffer, size_t size, int *ret_fds, size_t max, size_t *ret_n,
+		   int flags) {
 	union {
 		struct cmsghdr align;
-		char bytes[CMSG_LEN(sizeof(int))];
+		char bytes[CMSG_SPACE(PACKET_FDS_MAX * sizeof(int))];
 	} control;
 	struct iovec iov = {.iov_base = buffer, .iov_len = size};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	ssize_t r;
 
-	if (ret_fd) {
-		*ret_fd = -1;
+	*ret_n = 0;
+	if (max > 0) {
 		msg.msg_control = &control;
-		msg.msg_controllen = CMSG_LEN(sizeof(int));
+		msg.msg_controllen = CMSG_LEN(max * sizeof(int));
 	}
 	do {
 		r = recvmsg(fd, &msg, MSG_CMSG_CLOEXEC | flags);
@@ -97,21 +97,35 @@ static int receive(int fd, void *buffer, size_t size, int *ret_fd, int flags) {
 	if (r < 0) {
 		return -errno;
 	}
-	if (ret_fd) {
-		*ret_fd = take_fd(&msg);
+	if (max > 0) {
+		*ret_n = take_fds(&msg, ret_fds);
 	}
 	if (msg.msg_flags & MSG_TRUNC) {
 		return -EMSGSIZE;
 	}
-	return ret_fd && msg.msg_flags & MSG_CTRUNC ? -EPROTO : (int)r;
+	return max > 0 && msg.msg_flags & MSG_CTRUNC ? -EPROTO : (int)r;
+}
+
+static int receive_one(int fd, void *buffer, size_t size, int *ret_fd, int flags) {
+	size_t n;
+	int r = receive(fd, buffer, size, ret_fd, ret_fd ? 1 : 0, &n, flags);
+
+	if (ret_fd && n == 0) {
+		*ret_fd = -1;
+	}
+	return r;
 }
 
 int packet_receive(int fd, void *buffer, int *ret_fd) {
-	return receive(fd, buffer, PROTO_PACKET_MAX, ret_fd, 0);
+	return receive_one(fd, buffer, PROTO_PACKET_MAX, ret_fd, 0);
 }
 
 int packet_try_receive(int fd, void *buffer, int *ret_fd) {
-	return receive(fd, buffer, PROTO_PACKET_MAX, ret_fd, MSG_DONTWAIT);
+	return receive_one(fd, buffer, PROTO_PACKET_MAX, ret_fd, MSG_DONTWAIT);
+}
+
+int packet_receive_all(int fd, void *buffer, int ret_fds[static PACKET_FDS_MAX], size_t *ret_n) {
+	return receive(fd, buffer, PROTO_PACKET_MAX, ret_fds, PACKET_FDS_MAX, ret_n, 0);
 }
 
 /* Counts what it hands out and never takes back, so that a packet which makes the parser allocate
@@ -196,7 +210,7 @@ void packet_close(int fd) {
 
 	shutdown(fd, SHUT_RD);
 	do {
-		r = receive(fd, &byte, sizeof(byte), NULL, MSG_DONTWAIT);
+		r = receive_one(fd, &byte, sizeof(byte), NULL, MSG_DONTWAIT);
 	} while (r > 0 || r == -EMSGSIZE);
 	close(fd);
 }

@@ -35,8 +35,13 @@ int packet_send(int fd, const ProtobufCMessage *message, int passed_fd);
  */
 int packet_receive(int fd, void *buffer, int *ret_fd);
 
-/* The same, with @ret_fd, for a packet that is there already: -EAGAIN if there is none, on a
- * blocking socket too.
+#define PACKET_FDS_MAX 253 /* descriptors that a packet can bring (SCM_MAX_FD) */
+
+/* The same, but takes all descriptors, @ret_n of them: the kernel has none to close. */
+int packet_receive_all(int fd, void *buffer, int ret_fds[static PACKET_FDS_MAX], size_t *ret_n);
+
+/* As packet_receive(), with @ret_fd, for a packet that is there already: -EAGAIN if there is none,
+ * on a blocking socket too.
  */
 int packet_try_receive(int fd, void *buffer, int *ret_fd);
 

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,9 +30,11 @@ static timer_t timer;
 static bool has_timer;
 
 static struct closing {
-	_Atomic int fd; /* -1: free; changed back by the thread */
+	_Atomic bool busy; /* until its thread is done */
 	uid_t uid;
-} closing[CLOSING_MAX] = {[0 ... CLOSING_MAX - 1] = {.fd = -1}};
+	int fds[PACKET_FDS_MAX];
+	size_t n;
+} closing[CLOSING_MAX];
 
 static void on_signal(int number) {
 }
@@ -55,15 +58,6 @@ static void set_timer(nsec_t every) {
 	if (has_timer) {
 		timer_settime(timer, 0, &t, NULL);
 	}
-}
-
-int client_socket_receive(int fd, void *buffer, int *ret_fd) {
-	int r;
-
-	set_timer(PATIENCE);
-	r = packet_receive(fd, buffer, ret_fd);
-	set_timer(0);
-	return r;
 }
 
 void client_socket_hang_up(int fd) {
@@ -93,7 +87,7 @@ static struct closing *find_free(uid_t uid) {
 	int n = 0;
 
 	for (size_t i = 0; i < CLOSING_MAX; i++) {
-		if (atomic_load(&closing[i].fd) < 0) {
+		if (!atomic_load(&closing[i].busy)) {
 			free = &closing[i];
 		} else if (closing[i].uid == uid) {
 			n++;
@@ -109,8 +103,10 @@ bool client_socket_may_pass(uid_t uid) {
 static void *run(void *userdata) {
 	struct closing *c = userdata;
 
-	close(atomic_load(&c->fd));
-	atomic_store(&c->fd, -1);
+	for (size_t i = 0; i < c->n; i++) {
+		close(c->fds[i]);
+	}
+	atomic_store(&c->busy, false);
 	return NULL;
 }
 
@@ -132,16 +128,46 @@ static int begin_thread(struct closing *c) {
 	return r;
 }
 
-void client_socket_close_passed(int fd, uid_t uid) {
+static void close_passed(const int *fds, size_t n, uid_t uid) {
 	struct closing *c = find_free(uid);
 
 	if (c) {
 		c->uid = uid;
-		atomic_store(&c->fd, fd);
+		c->n = n;
+		memcpy(c->fds, fds, n * sizeof(*fds));
+		atomic_store(&c->busy, true);
 		if (begin_thread(c) == 0) {
 			return;
 		}
-		atomic_store(&c->fd, -1);
+		atomic_store(&c->busy, false);
 	}
-	client_socket_close(fd);
+	for (size_t i = 0; i < n; i++) {
+		client_socket_close(fds[i]);
+	}
+}
+
+void client_socket_close_passed(int fd, uid_t uid) {
+	close_passed(&fd, 1, uid);
+}
+
+int client_socket_receive(int fd, uid_t uid, void *buffer, int *ret_fd) {
+	int fds[PACKET_FDS_MAX], r;
+	size_t n;
+
+	if (ret_fd) {
+		*ret_fd = -1;
+	}
+	if (!client_socket_may_pass(uid)) {
+		set_timer(PATIENCE);
+		r = packet_receive(fd, buffer, NULL);
+		set_timer(0);
+		return r;
+	}
+	r = packet_receive_all(fd, buffer, fds, &n);
+	if (ret_fd && r > 0 && n == 1) {
+		*ret_fd = fds[0];
+	} else if (n > 0) {
+		close_passed(fds, n, uid);
+	}
+	return ret_fd && r > 0 && n > 1 ? -EPROTO : r;
 }

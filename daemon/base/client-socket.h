@@ -5,9 +5,9 @@
  * for as long as its sender likes, in whatever call throws it away: recvmsg(), read(), close().
  * Two kinds are known. A TCP socket with SO_LINGER waits until its peer has read all; it may sit in
  * the queue of a UNIX socket that is sent along, or behind an empty packet. Only a signal ends
- * that, so one comes every few milliseconds during these calls. And close() of a file in FUSE waits
- * for its file system, signals or not. So descriptors are taken only where they are wanted, and one
- * that turns out to be wrong is closed by a thread.
+ * that, so one comes every few milliseconds during calls that may throw something away. And close()
+ * of a file in FUSE waits for its file system, signals or not. So what came along is closed by a
+ * thread; while threads of a user are busy, the kernel throws away what that user sends.
  *
  * For one thread.
  */
@@ -20,14 +20,16 @@
  * lingers. Return: 0 or negative errno. */
 int client_socket_init(void);
 
-/* As packet_receive() and packet_close(), read() and close(). */
-int client_socket_receive(int fd, void *buffer, int *ret_fd);
+/* As packet_receive(), from user @uid; @ret_fd may be NULL. */
+int client_socket_receive(int fd, uid_t uid, void *buffer, int *ret_fd);
+
+/* As packet_close(), read() and close(). */
 void client_socket_hang_up(int fd);
 ssize_t client_socket_read(int fd, void *buffer, size_t n);
 void client_socket_close(int fd);
 
-/* Whether descriptors of user @uid may be received: not while as many as we can afford, of this
- * user or in all, are still being closed. */
+/* Whether descriptors of user @uid are received: not while as many as we can afford, of this user
+ * or in all, are still being closed. */
 bool client_socket_may_pass(uid_t uid);
 
 /* Closes a descriptor that user @uid has sent, and that is not what it should be. */

@@ -194,7 +194,7 @@ static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 /* One question an event: an answer is long. */
 static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	struct control_client *client = userdata;
-	int r = client_socket_receive(fd, client->control->buffer, NULL);
+	int r = client_socket_receive(fd, client->cred.uid, client->control->buffer, NULL);
 
 	if (r > 0) {
 		client->control->heard(client, (size_t)r);

@@ -225,9 +225,8 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	if (s->state == SESSION_NEW && pause_reading(s, quota_work_owed(s->user, all->now()))) {
 		return;
 	}
-	r = client_socket_receive(
-		fd, all->buffer,
-		s->owner.offers && client_socket_may_pass(s->cred.uid) ? &passed_fd : NULL);
+	r = client_socket_receive(fd, s->cred.uid, all->buffer,
+				  s->owner.offers ? &passed_fd : NULL);
 	if (r == -EAGAIN) {
 		return;
 	}
@@ -263,7 +262,7 @@ static void hear_last_words(struct session *s) {
 	struct sessions *all = s->all;
 
 	for (int n = 0; n < LAST_WORDS_MAX && s->fd >= 0 && !s->mistaken; n++) {
-		int r = client_socket_receive(s->fd, all->buffer, NULL);
+		int r = client_socket_receive(s->fd, s->cred.uid, all->buffer, NULL);
 
 		if (r <= 0) {
 			break;

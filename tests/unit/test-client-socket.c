@@ -35,6 +35,13 @@ static int n_open(void) {
 	return n;
 }
 
+/* A thread may be closing something just now. */
+static void wait_for_open(int n) {
+	while (n_open() != n) {
+		usleep(1000);
+	}
+}
+
 static void open_pair(int pair[2]) {
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
 }
@@ -94,14 +101,14 @@ static int open_nested(int *ret_peer) {
 static int (*const openers[])(int *ret_peer) = {open_lingering, open_nested};
 
 static void receive(int fd) {
-	assert_int_equal(client_socket_receive(fd, buffer, NULL), 10);
+	assert_int_equal(client_socket_receive(fd, 1000, buffer, NULL), 10);
 	client_socket_close(fd);
 }
 
 static void receive_and_close(int fd) {
 	int passed = -1;
 
-	assert_int_equal(client_socket_receive(fd, buffer, &passed), 10);
+	assert_int_equal(client_socket_receive(fd, 1000, buffer, &passed), 10);
 	assert_true(passed >= 0);
 	client_socket_close(passed);
 	client_socket_close(fd);
@@ -127,7 +134,7 @@ static void sockets_that_come_along_hold_nobody_up(void **state) {
 			close(pair[0]);
 			takers[taker](pair[1]);
 			close(peer);
-			assert_int_equal(n_open(), before);
+			wait_for_open(before);
 		}
 	}
 }
@@ -139,11 +146,11 @@ static void empty_packets_hold_nobody_up(void **state) {
 	open_pair(pair);
 	assert_int_equal(send(pair[0], NULL, 0, 0), 0);
 	send_along(pair[0], 10, open_lingering(&peer));
-	assert_int_equal(client_socket_receive(pair[1], buffer, NULL), 0);
+	assert_int_equal(client_socket_receive(pair[1], 1000, buffer, NULL), 0);
 	client_socket_hang_up(pair[1]);
 	close(pair[0]);
 	close(peer);
-	assert_int_equal(n_open(), before);
+	wait_for_open(before);
 }
 
 /* Those whom nobody has accepted have sent packets, too. */
@@ -161,7 +168,7 @@ static void socket_that_listens_holds_nobody_up(void **state) {
 	client_socket_close(listener);
 	close(fd);
 	close(peer);
-	assert_int_equal(n_open(), before);
+	wait_for_open(before);
 }
 
 /* Each closes when its peer has read all. */
@@ -185,9 +192,7 @@ static void user_has_few_closed_at_a_time(void **state) {
 	while (!client_socket_may_pass(1000) || !client_socket_may_pass(1001)) {
 		usleep(1000);
 	}
-	while (n_open() != before) {
-		usleep(1000);
-	}
+	wait_for_open(before);
 }
 
 int main(void) {

@@ -16,6 +16,7 @@
 #include "shim/base/table.h"
 #include "shim/capture.h"
 #include "shim/enforce/green.h"
+#include "shim/question.h"
 #include "shim/state.h"
 #include "shim/worker.h"
 
@@ -314,16 +315,30 @@ static struct place *find_without(CUcontext context, const struct partition *to)
 	return p;
 }
 
-/* One at a time: launches want the lock in between. */
+/* Return: whether there may be more. */
+static bool make_one_ahead(CUcontext context, struct partition *to) {
+	struct place *p;
+	struct visit v;
+	bool made;
+
+	if (!visit_begin(&v, context)) {
+		return false;
+	}
+	p = find_without(context, to);
+	made = p && find_backing(p, to);
+	visit_end(&v);
+	return made;
+}
+
+/* One at a time: launches want the lock in between. To ask the legacy stream for its attributes may
+ * spoil a capture, so who begins one waits. */
 void place_make_ahead(CUcontext context, struct partition *to) {
 	bool made = true;
-	struct visit v;
 
-	while (made && visit_begin(&v, context)) {
-		struct place *p = find_without(context, to);
-
-		made = p && find_backing(p, to);
-		visit_end(&v);
+	while (made) {
+		question_begin();
+		made = !capture_any() && make_one_ahead(context, to);
+		question_end();
 	}
 }
 

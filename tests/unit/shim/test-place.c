@@ -136,6 +136,22 @@ static CUresult event_record(CUevent e, CUstream s) {
 	return CUDA_SUCCESS;
 }
 
+/* A driver that takes this for a use of the stream. */
+static CUresult stream_get_attribute(CUstream s, CUstreamAttrID id, CUstreamAttrValue *ret) {
+	(void)id, (void)ret;
+	if (spoils_capture(stream_of(s))) {
+		driver.spoiled = true;
+		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+	}
+	return CUDA_SUCCESS;
+}
+
+static CUresult stream_set_attribute(CUstream s, CUstreamAttrID id,
+				     const CUstreamAttrValue *value) {
+	(void)s, (void)id, (void)value;
+	return CUDA_SUCCESS;
+}
+
 static CUresult stream_wait_event(CUstream s, CUevent e, unsigned flags) {
 	(void)flags;
 	if (spoils_capture(stream_of(s))) {
@@ -657,6 +673,22 @@ static void place_orders_the_threads_own_stream_before_a_capture(void **state) {
 	end_program();
 }
 
+/* By another thread, as the keeper does. Afterwards there is a stream in each partition again. */
+static void place_makes_no_streams_ahead_beside_a_capture(void **state) {
+	struct partition *elsewhere = (struct partition *)0x5000;
+
+	(void)state;
+	begin_program(1);
+	run_kernel_in(S_LEGACY, somewhere);
+	capture(S_BLOCKING_A);
+	place_make_ahead((CUcontext)0x1000, elsewhere);
+	assert_false(driver.spoiled);
+	end_captures();
+	place_make_ahead((CUcontext)0x1000, elsewhere);
+	run_kernel_in(S_LEGACY, elsewhere);
+	end_program();
+}
+
 static void refuse(unsigned s, struct partition *to) {
 	struct place_use use = use_of(s);
 
@@ -685,6 +717,8 @@ static int setup(void **state) {
 	driver.table.cuEventCreate = event_create;
 	driver.table.cuEventDestroy_v2 = event_destroy;
 	driver.table.cuEventRecord = event_record;
+	driver.table.cuStreamGetAttribute = stream_get_attribute;
+	driver.table.cuStreamSetAttribute = stream_set_attribute;
 	driver.table.cuStreamWaitEvent = stream_wait_event;
 	driver.table.cuStreamDestroy_v2 = stream_destroy;
 	driver.table.cuStreamGetFlags = stream_get_flags;
@@ -706,6 +740,7 @@ int main(void) {
 		cmocka_unit_test(place_looks_again_after_another_thread_began_a_capture),
 		cmocka_unit_test(place_leaves_default_streams_to_their_threads),
 		cmocka_unit_test(place_orders_the_threads_own_stream_before_a_capture),
+		cmocka_unit_test(place_makes_no_streams_ahead_beside_a_capture),
 		cmocka_unit_test(place_tries_again_when_the_driver_has_refused),
 	};
 

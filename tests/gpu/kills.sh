@@ -62,11 +62,14 @@ preempter() {
 	pgrep -P "$daemon" -f -- --preempter
 }
 
+give_up() { # WHY
+	cp "$scratch/sbeetd.log" "$out/"
+	say "$1, see $out/sbeetd.log: $(grep warning "$scratch/sbeetd.log" | grep -v missed | tail -n 3)"
+	exit 1
+}
+
 await_preempter() {
-	within 30 preempter >/dev/null || {
-		say "nobody preempts: $(grep -v missed "$scratch/sbeetd.log" | tail -n 3)"
-		exit 1
-	}
+	within 30 preempter >/dev/null || give_up "nobody preempts"
 }
 
 # I: what the second program of this pair is.
@@ -88,10 +91,7 @@ count_turns() {
 }
 
 await_turns() {
-	within 60 grep -q "changed turns" "$scratch/sbeetd.log" || {
-		say "nobody takes turns: $(grep -v missed "$scratch/sbeetd.log" | tail -n 3)"
-		exit 1
-	}
+	within 60 grep -q "changed turns" "$scratch/sbeetd.log" || give_up "nobody takes turns"
 }
 
 start_pairs() {

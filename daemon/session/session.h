@@ -51,9 +51,9 @@ struct session_counters {
 	uint64_t jobs, jobs_partition, launches, copies, misses, outside_blocks;
 	uint64_t unreported; /* jobs under terms that it could not tell of */
 	nsec_t max_started_late, max_wait, max_response;
-	nsec_t last_response;	   /* of the job that ended last */
+	nsec_t last_response; /* of the job that ended last */
 	nsec_t max_response_since; /* sharing.h looked last */
-	nsec_t responses;	   /* of all, together */
+	nsec_t responses;     /* of all, together */
 	/* Of cold jobs (see JobDone in sbeet.proto), of the first COLD_MAX ones: they are late, if
 	 * they are, whatever the terms. Not in max_response_since. Not kept over a restart. */
 	uint64_t cold_jobs, cold_misses, cold_launches;
@@ -75,7 +75,7 @@ struct session {
 	struct ucred cred;
 	nsec_t connected;
 
-	int fd;	       /* owned; -1: the peer has hung up, or was */
+	int fd;	   /* owned; -1: the peer has hung up, or was */
 	int passed_fd; /* borrowed: came with the packet that is heard; -1: none */
 	int pidfd; /* owned; -1: no Hello yet, or there was none to be had; then nothing tells of
 		    * death */
@@ -123,8 +123,7 @@ struct session {
 		*learnt[SCHED_GPUS_MAX]; /* owned: of sched_task, where something was */
 	Sbeet__Scope scope;
 	uint32_t enforcement_mask;
-	uint32_t
-		held; /* bit mask of those where a job was held by its allocation's green context */
+	uint32_t held; /* bit mask of those where a job was held by its allocation's green context */
 	uint32_t gpus; /* bit mask of those it was told to use, or has used */
 
 	struct kernels kernels;
@@ -139,13 +138,12 @@ struct session {
 	nsec_t replayed_release; /* while `replayed`: of the job that it requests; 0: unknown */
 
 	struct session_counters counters;
-	struct history_run
-		*history; /* borrowed, watch/history.h's; NULL: it has none, or lost it */
+	struct history_run *history; /* borrowed, watch/history.h's; NULL: it has none, or lost it */
 	bool had_history;
-	nsec_t miss_logged;	  /* when the log was last told of a missed deadline; 0: never */
+	nsec_t miss_logged;	/* when the log was last told of a missed deadline; 0: never */
 	uint64_t misses_unlogged; /* since then */
-	uint64_t history_mj;	  /* of counters.energy_mj, what the history has */
-	struct work_seen seen;	  /* since its task was set */
+	uint64_t history_mj; /* of counters.energy_mj, what the history has */
+	struct work_seen seen; /* since its task was set */
 };
 
 #define SESSION_E_QUOTA	  1

@@ -4,7 +4,6 @@
 #include "daemon/base/client-socket.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -14,6 +13,7 @@
 
 #include "daemon/base/util.h"
 #include "proto/packet.h"
+#include "proto/thread.h"
 
 /* At first, and then as often: far longer than such a call takes, far shorter than a job. */
 #define PATIENCE (2 * NSEC_PER_MSEC)
@@ -110,24 +110,6 @@ static void *run(void *userdata) {
 	return NULL;
 }
 
-/* Return: 0 or an errno. */
-static int begin_thread(struct closing *c) {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t thread;
-	int r;
-
-	/* Signals are the main thread's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	r = pthread_create(&thread, &attributes, run, c);
-	pthread_attr_destroy(&attributes);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r;
-}
-
 static void close_passed(const int *fds, size_t n, uid_t uid) {
 	struct closing *c = find_free(uid);
 
@@ -136,7 +118,7 @@ static void close_passed(const int *fds, size_t n, uid_t uid) {
 		c->n = n;
 		memcpy(c->fds, fds, n * sizeof(*fds));
 		atomic_store(&c->busy, true);
-		if (begin_thread(c) == 0) {
+		if (thread_start(NULL, 0, run, c) == 0) {
 			return;
 		}
 		atomic_store(&c->busy, false);

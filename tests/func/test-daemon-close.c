@@ -43,12 +43,7 @@ static int hand_over(void) {
 
 /* The program is told of its mistake, and has no connection any more. */
 static void expect_refusal(int fd) {
-	Sbeet__ToShim *m = shim_receive(fd);
-
-	assert_non_null(m);
-	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_ERROR);
-	assert_int_equal(m->error->code, SBEET__ERROR_CODE__ERROR_CODE_INVALID);
-	packet_free(&m->base);
+	shim_error(fd, 0, SBEET__ERROR_CODE__ERROR_CODE_INVALID);
 	shim_closed(fd);
 	close(fd);
 }

@@ -50,12 +50,7 @@ static void send_group(int fd, int passed_fd) {
 
 /* The program is told of its mistake, and has no connection any more. */
 static void expect_end(int fd, Sbeet__ErrorCode code) {
-	Sbeet__ToShim *m = shim_receive(fd);
-
-	assert_non_null(m);
-	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_ERROR);
-	assert_int_equal(m->error->code, code);
-	packet_free(&m->base);
+	shim_error(fd, 0, code);
 	shim_closed(fd);
 	close(fd);
 }

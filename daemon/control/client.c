@@ -236,20 +236,12 @@ static int make(struct control_client **ret, struct control *control, const stru
 /* At once, or after the time that it has to wait. */
 static int listen_to(struct control_client *client, int fd, const struct admission *a) {
 	struct event_base *base = client->control->base;
-	struct timeval t = nsec_timeval(a->wait);
 
 	event_assign(&client->readable, base, fd, EV_READ | EV_PERSIST, on_readable, client);
 	event_assign(&client->writable, base, fd, EV_WRITE, on_writable, client);
 	event_assign(&client->resumed, base, -1, EV_TIMEOUT, on_resumed, client);
-	/* Also of one that has to wait: what this takes is kept, so hear() can't fail. */
-	if (event_add(&client->readable, NULL) < 0) {
+	if (admission_listen(a, &client->readable, &client->resumed) < 0) {
 		return -ENOMEM;
-	}
-	if (a->wait > 0) {
-		event_del(&client->readable);
-		if (event_add(&client->resumed, &t) < 0) {
-			return -ENOMEM;
-		}
 	}
 	client->at_gate = a->at_gate;
 	client->fd = fd;

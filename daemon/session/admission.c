@@ -3,6 +3,9 @@
  */
 #include "daemon/session/admission.h"
 
+#include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
 #include <stdio.h>
 
 #include "daemon/base/gate.h"
@@ -93,6 +96,22 @@ int admission_enter_absent(struct admission *ret, struct sessions *all) {
 		}
 	}
 	return r;
+}
+
+int admission_listen(const struct admission *a, struct event *readable, struct event *resumed) {
+	struct timeval t = nsec_timeval(a->wait);
+
+	/* What this takes is kept for the connection's descriptor. */
+	if (event_add(readable, NULL) < 0) {
+		return -ENOMEM;
+	}
+	if (a->wait > 0) {
+		event_del(readable);
+		if (event_add(resumed, &t) < 0) {
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 void admission_release(struct quota_user *user) {

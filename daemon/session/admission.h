@@ -8,6 +8,7 @@
 #include "daemon/config/config.h"
 #include "proto/task-spec.h"
 
+struct event;
 struct quota_user;
 struct sessions;
 
@@ -51,6 +52,10 @@ int admission_enter(struct admission *ret, struct sessions *all, int fd, enum ad
 
 /* The same for a session without a connection: @ret->peer is set. */
 int admission_enter_absent(struct admission *ret, struct sessions *all);
+
+/* What comes is heard at once, or after the time that it has to wait: then @resumed is called, and
+ * can add @readable without fail. Both are assigned. Return: 0, or -ENOMEM, with neither added. */
+int admission_listen(const struct admission *a, struct event *readable, struct event *resumed);
 
 /* The session is over, or was never made. */
 void admission_release(struct quota_user *user);

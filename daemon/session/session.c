@@ -352,19 +352,10 @@ static int make(struct session **ret, struct sessions *all, uint64_t id,
 
 /* At once, or after the time that it has to wait. */
 static int listen_to(struct session *s, int fd, const struct admission *a) {
-	struct timeval t = nsec_timeval(a->wait);
-
 	event_assign(&s->readable, s->all->base, fd, EV_READ | EV_PERSIST, on_readable, s);
 	event_assign(&s->gone, s->all->base, fd, EV_CLOSED, on_gone, s);
-	/* Also of one that has to wait: what this takes is kept, so on_resumed() can't fail. */
-	if (event_add(&s->readable, NULL) < 0) {
+	if (admission_listen(a, &s->readable, &s->resumed) < 0) {
 		return -ENOMEM;
-	}
-	if (a->wait > 0) {
-		event_del(&s->readable);
-		if (event_add(&s->resumed, &t) < 0) {
-			return -ENOMEM;
-		}
 	}
 	s->at_gate = a->at_gate;
 	s->fd = fd;

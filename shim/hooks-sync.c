@@ -200,22 +200,19 @@ CUresult on_cuEventRecordWithFlags_ptsz(CUevent event, CUstream stream, unsigned
 }
 
 /* Behind all streams of a context: that is no mark in one of them. */
-CUresult on_cuCtxRecordEvent(CUcontext context, CUevent event) {
-	CUresult rc;
-
-	wait_event_recording(event);
-	rc = real_get()->cuCtxRecordEvent(context, event);
+static CUresult recorded_unmarked(CUevent event, CUresult rc) {
 	wait_event_recorded(event, 0, NULL, false, 0);
 	return rc;
 }
 
-CUresult on_cuGreenCtxRecordEvent(CUgreenCtx green, CUevent event) {
-	CUresult rc;
-
+CUresult on_cuCtxRecordEvent(CUcontext context, CUevent event) {
 	wait_event_recording(event);
-	rc = real_get()->cuGreenCtxRecordEvent(green, event);
-	wait_event_recorded(event, 0, NULL, false, 0);
-	return rc;
+	return recorded_unmarked(event, real_get()->cuCtxRecordEvent(context, event));
+}
+
+CUresult on_cuGreenCtxRecordEvent(CUgreenCtx green, CUevent event) {
+	wait_event_recording(event);
+	return recorded_unmarked(event, real_get()->cuGreenCtxRecordEvent(green, event));
 }
 
 /* ---- events that launches of graphs record, or other processes ---- */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -103,6 +104,22 @@ void harness_prepare(struct harness *h) {
 		setenv("SBEET_CONFIG_DIR", h->directory, 1); /* not this machine's */
 		write_default_config(h);
 	}
+}
+
+const char *harness_write_profiles(struct harness *h, const char *text) {
+	static char directory[128];
+	char file[256];
+	FILE *f;
+
+	harness_prepare(h);
+	snprintf(directory, sizeof(directory), "%s/profiles", h->directory);
+	snprintf(file, sizeof(file), "%s/all.json", directory);
+	assert_int_equal(mkdir(directory, 0700), 0);
+	f = fopen(file, "we");
+	assert_non_null(f);
+	assert_true(fputs(text, f) >= 0);
+	assert_int_equal(fclose(f), 0);
+	return directory;
 }
 
 void harness_listen(struct harness *h) {

@@ -41,6 +41,10 @@ struct harness {
 /* Makes the directory. harness_start() does it too; to be called before where more goes into it. */
 void harness_prepare(struct harness *h);
 
+/* The same, with a folder of profiles, which has @text in a file: for --profile-dir. Return: the
+ * folder, until the next call. */
+const char *harness_write_profiles(struct harness *h, const char *text);
+
 /* Starts sbeetd with these arguments, terminated by NULL, and waits until it listens. */
 void harness_start(struct harness *h, const char *const *args);
 

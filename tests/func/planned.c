@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "daemon/core/profile.h"
@@ -40,17 +39,8 @@ static const char profiles[] =
 struct harness harness;
 
 int planned_setup(void **state) {
-	static char directory[128], file[256];
-	FILE *f;
+	const char *directory = harness_write_profiles(&harness, profiles);
 
-	harness_prepare(&harness);
-	snprintf(directory, sizeof(directory), "%s/profiles", harness.directory);
-	snprintf(file, sizeof(file), "%s/all.json", directory);
-	assert_int_equal(mkdir(directory, 0700), 0);
-	f = fopen(file, "w");
-	assert_non_null(f);
-	assert_true(fputs(profiles, f) >= 0);
-	assert_int_equal(fclose(f), 0);
 	setenv("SIMGPU", "h200:mps", 1);
 	setenv("SIMGPU_DIR", harness.directory, 1);
 	setenv("LD_LIBRARY_PATH", SIMGPU_LIBRARIES, 1);

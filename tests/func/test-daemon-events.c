@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -345,18 +344,10 @@ static int start_planned(void **state) {
 	static const char text[] =
 		"{\"profiles\": [{\"name\": \"short\", \"on\": {\"fixed\": "
 		"{\"linear\": \"80ms\", \"watts_per_sm\": 1}}}]}\n";
-	char directory[96], file[128];
-	FILE *f;
+	const char *directory;
 
 	harness = (struct harness){0};
-	harness_prepare(&harness);
-	snprintf(directory, sizeof(directory), "%s/profiles", harness.directory);
-	snprintf(file, sizeof(file), "%s/all.json", directory);
-	assert_int_equal(mkdir(directory, 0700), 0);
-	f = fopen(file, "w");
-	assert_non_null(f);
-	assert_true(fputs(text, f) >= 0);
-	assert_int_equal(fclose(f), 0);
+	directory = harness_write_profiles(&harness, text);
 	harness_start(&harness, (const char *const[]){"--gpus", "8", "--sharing", "mps", "--policy",
 						      "sbeet", "--profile-dir", directory, NULL});
 	return 0;

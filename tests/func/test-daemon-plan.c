@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "proto/limits.h"
@@ -32,21 +31,7 @@ static const char profiles[] =
 	"1}}}]}\n";
 
 static struct harness harness;
-static char directory[128];
-
-static void write_profiles(const char *text) {
-	char file[256];
-	FILE *f;
-
-	harness_prepare(&harness);
-	snprintf(directory, sizeof(directory), "%s/profiles", harness.directory);
-	snprintf(file, sizeof(file), "%s/all.json", directory);
-	assert_int_equal(mkdir(directory, 0700), 0);
-	f = fopen(file, "w");
-	assert_non_null(f);
-	assert_true(fputs(text, f) >= 0);
-	assert_int_equal(fclose(f), 0);
-}
+static const char *directory;
 
 static int clean(void **state) {
 	harness_clean(&harness);
@@ -54,7 +39,7 @@ static int clean(void **state) {
 }
 
 static void start(const char *policy) {
-	write_profiles(profiles);
+	directory = harness_write_profiles(&harness, profiles);
 	harness_start(&harness,
 		      (const char *[]){"--gpus", "8", "--sharing", "mps", "--drain", "1ms",
 				       "--policy", policy, "--profile-dir", directory, NULL});
@@ -335,7 +320,7 @@ static void nobody_looks_while_a_job_only_waits(void **state) {
 static void wrong_profiles_are_said_and_left_out(void **state) {
 	struct shim s;
 
-	write_profiles("{\"profiles\": [{\"name\": 1}]}");
+	directory = harness_write_profiles(&harness, "{\"profiles\": [{\"name\": 1}]}");
 	harness_start(&harness, (const char *[]){"--gpus", "8", "--profile-dir", directory, NULL});
 	s = shim_open("app", MASK_ALL);
 	shim_close(&s);
@@ -358,7 +343,7 @@ static void impossible_profiles_are_not_planned_with(void **state) {
 			 "\"800ms\", \"watts_per_sm\": 1}}}, {\"name\": \"c\", \"on\": {\"fixed\": "
 			 "{\"watts_per_sm\": 1, \"points\": [%s]}}}]}",
 			 points[i]);
-		write_profiles(text);
+		directory = harness_write_profiles(&harness, text);
 		harness_start(&harness, (const char *[]){"--gpus", "8", "--policy", "lookahead",
 							 "--profile-dir", directory, NULL});
 		b = open_task("b", SHORT_DEADLINE);
@@ -405,7 +390,7 @@ static void status_tells_where_programs_were_placed(void **state) {
 	Sbeet__Control__Status *status;
 	struct shim shims[2], plain;
 
-	write_profiles(profiles);
+	directory = harness_write_profiles(&harness, profiles);
 	harness_start(&harness, (const char *[]){"--gpus", "8,8", "--policy", "sbeet-mg",
 						 "--profile-dir", directory, NULL});
 	for (int i = 0; i < 2; i++) {
@@ -451,7 +436,7 @@ static const char *write_table(const char *text) {
 	static char file[256];
 	FILE *f;
 
-	write_profiles(profiles);
+	directory = harness_write_profiles(&harness, profiles);
 	snprintf(file, sizeof(file), "%s/table.json", harness.directory);
 	f = fopen(file, "w");
 	assert_non_null(f);

@@ -294,14 +294,21 @@ static CUstream find_backing(struct place *p, struct partition *to) {
 	return b->stream;
 }
 
-/* A place of @context without a stream in @to. NULL: there is none. */
-static struct place *find_without(CUcontext context, const struct partition *to) {
-	const struct realm *r = realms;
-	struct place *p;
+/* NULL: no stream of @context has a place yet. */
+static struct realm *realm_of(CUcontext context) {
+	struct realm *r = realms;
 
 	while (r && r->context != context) {
 		r = r->next;
 	}
+	return r;
+}
+
+/* A place of @context without a stream in @to. NULL: there is none. */
+static struct place *find_without(CUcontext context, const struct partition *to) {
+	const struct realm *r = realm_of(context);
+	struct place *p;
+
 	for (p = r ? r->all : NULL; p; p = p->next_of_realm) {
 		const struct backing *b = p->backings;
 
@@ -373,11 +380,8 @@ static struct realm *take_realm(void) {
 }
 
 static struct realm *find_realm(CUcontext context) {
-	struct realm *r = realms;
+	struct realm *r = realm_of(context);
 
-	while (r && r->context != context) {
-		r = r->next;
-	}
 	if (!r) {
 		r = take_realm();
 		if (r) {
@@ -591,11 +595,8 @@ static CUcontext nth_context(unsigned n) {
 /* @later waits for what the program's streams of the context have in partitions, and for what the
  * driver itself has put into those whose next work goes there; with the lock held. */
 static void gather(CUcontext context, CUstream later) {
-	const struct realm *r = realms;
+	const struct realm *r = realm_of(context);
 
-	while (r && r->context != context) {
-		r = r->next;
-	}
 	for (struct place *p = r ? r->all : NULL; p; p = p->next_of_realm) {
 		for (const struct backing *b = p->backings; b; b = b->next) {
 			bridge(p, b->stream, later);

@@ -191,6 +191,19 @@ CUresult capture_refuse(const struct target *t) {
 	return capture_take(t, NULL, &taken);
 }
 
+CUresult capture_beside(const struct target *t) {
+	struct capture *c;
+	CUresult r;
+
+	if (!captures_any()) {
+		return CUDA_SUCCESS;
+	}
+	pthread_mutex_lock(&captures_lock);
+	r = capture_find(t, true, &c);
+	pthread_mutex_unlock(&captures_lock);
+	return r;
+}
+
 CUresult capture_check_thread(void) {
 	CUresult r = CUDA_SUCCESS;
 
@@ -277,6 +290,8 @@ CUresult capture_wait(const struct target *t, CUevent event, bool *ret_taken) {
 	}
 	if (c && c->spoilt) {
 		r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+	} else if (r == CUDA_SUCCESS && from && from->spoilt) {
+		r = CUDA_ERROR_INVALID_VALUE; /* as an H200 says it */
 	} else if (c && r != CUDA_SUCCESS) {
 		c->spoilt = true;
 	}

@@ -304,7 +304,7 @@ EXPORT CUresult CUDAAPI cuGreenCtxStreamCreate(CUstream *phStream, CUgreenCtx gr
 
 EXPORT CUresult CUDAAPI cuStreamGetGreenCtx(CUstream hStream, CUgreenCtx *phCtx) {
 	struct target t;
-	CUresult r = stream_target(hStream, false, &t);
+	CUresult r = stream_ask_about(hStream, false, &t);
 
 	if (r == CUDA_SUCCESS && !phCtx) {
 		r = CUDA_ERROR_INVALID_VALUE;

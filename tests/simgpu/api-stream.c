@@ -95,6 +95,12 @@ CUresult stream_target(CUstream stream, bool per_thread, struct target *ret) {
 	return r;
 }
 
+CUresult stream_ask_about(CUstream stream, bool per_thread, struct target *ret) {
+	CUresult r = stream_target(stream, per_thread, ret);
+
+	return r == CUDA_SUCCESS ? capture_beside(ret) : r;
+}
+
 /* ---- streams ---- */
 
 bool stream_is_default(CUstream stream) {
@@ -240,7 +246,7 @@ static bool stream_is_own(CUstream stream) {
 
 static CUresult stream_get_id(CUstream stream, unsigned long long *ret, bool per_thread) {
 	struct target t;
-	CUresult r = stream_target(stream, per_thread, &t);
+	CUresult r = stream_ask_about(stream, per_thread, &t);
 
 	if (r == CUDA_SUCCESS) {
 		*ret = t.stream;
@@ -253,7 +259,7 @@ static CUresult stream_get_id(CUstream stream, unsigned long long *ret, bool per
 	EXPORT CUresult CUDAAPI name(CUstream stream, type *ret) {        \
 		bool own = stream_is_own(stream);                         \
 		struct target t;                                          \
-		CUresult r = stream_target(stream, false, &t);            \
+		CUresult r = stream_ask_about(stream, false, &t);         \
                                                                           \
 		(void)own;                                                \
 		if (r == CUDA_SUCCESS) {                                  \

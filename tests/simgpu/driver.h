@@ -36,6 +36,12 @@ enum driver_tag {
 	DRIVER_GRAPH_EXEC = 0x53475845,
 };
 
+#define STREAM_ATTRIBUTES 4
+
+struct stream_attributes {
+	CUstreamAttrValue values[STREAM_ATTRIBUTES];
+};
+
 struct CUctx_st {
 	uint32_t tag;
 	uint32_t id;
@@ -49,7 +55,8 @@ struct CUctx_st {
 	struct CUctx_st *next;	  /* in driver.contexts or driver.destroyed */
 	struct CUmod_st *modules; /* under driver.list_lock */
 	size_t limits[CU_LIMIT_MAX];
-	uint32_t groups[DRIVER_GROUPS]; /* handles of its channel groups; 0: none */
+	struct stream_attributes attributes; /* of its legacy stream */
+	uint32_t groups[DRIVER_GROUPS];	     /* handles of its channel groups; 0: none */
 	uint32_t channels[DRIVER_GROUPS][DRIVER_CHANNELS]; /* of their channels; 0: none */
 };
 
@@ -69,6 +76,7 @@ struct CUstream_st {
 	CUgreenCtx green; /* NULL: of the context itself */
 	unsigned flags;
 	int priority;
+	struct stream_attributes attributes;
 };
 
 struct CUevent_st {
@@ -216,6 +224,8 @@ CUresult stream_new(CUcontext context, CUgreenCtx green, unsigned flags, int pri
 bool stream_is_default(CUstream stream);
 /* What @stream means to this thread. @per_thread: 0 is the thread's own stream. */
 CUresult stream_target(CUstream stream, bool per_thread, struct target *ret);
+/* The same, before a question about @stream, or a setting of it. */
+CUresult stream_ask_about(CUstream stream, bool per_thread, struct target *ret);
 
 /* ---- api-graph.c ---- */
 
@@ -228,6 +238,9 @@ CUgraph graph_free(CUgraph g);
 CUresult capture_take(const struct target *t, const struct client_message *m, bool *ret_taken);
 /* The same for what cannot stand in a graph: it spoils the capture. */
 CUresult capture_refuse(const struct target *t);
+/* What is not put into a stream, but names it: only the legacy stream beside the capture of a
+ * blocking one spoils that, whatever it is (an H200), but for cuStreamIsCapturing(). */
+CUresult capture_beside(const struct target *t);
 /* Recording of events, and waiting for them: marks between the streams of a capture. */
 CUresult capture_record(const struct target *t, CUevent event, bool *ret_taken);
 CUresult capture_wait(const struct target *t, CUevent event, bool *ret_taken);

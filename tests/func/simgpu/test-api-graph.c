@@ -106,6 +106,97 @@ static void api_keeps_a_graph_in_its_stream(void **state) {
 	OK(cuMemFreeHost((void *)g.words));
 }
 
+static CUresult flags_of(CUstream s) {
+	unsigned flags;
+
+	return cuStreamGetFlags(s, &flags);
+}
+
+static CUresult priority_of(CUstream s) {
+	int priority;
+
+	return cuStreamGetPriority(s, &priority);
+}
+
+static CUresult context_of(CUstream s) {
+	CUcontext context;
+
+	return cuStreamGetCtx(s, &context);
+}
+
+static CUresult green_context_of(CUstream s) {
+	CUgreenCtx context;
+
+	return cuStreamGetGreenCtx(s, &context);
+}
+
+static CUresult number_of(CUstream s) {
+	unsigned long long id;
+
+	return cuStreamGetId(s, &id);
+}
+
+static CUresult get_attribute_of(CUstream s) {
+	CUstreamAttrValue value;
+
+	return cuStreamGetAttribute(s, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
+}
+
+static CUresult set_attribute_of(CUstream s) {
+	const CUstreamAttrValue value = {.pad = {1}};
+
+	return cuStreamSetAttribute(s, CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
+}
+
+static CUresult copy_attributes_of(CUstream s) {
+	return cuStreamCopyAttributes(s, s);
+}
+
+/* Even a question about the legacy stream spoils the capture of a blocking one (an H200,
+ * tests/gpu/HARDWARE.md, 15), but for whether it captures. None about the captured one does. */
+static void api_spoils_captures_by_questions(void **state) {
+	static CUresult (*const ask[])(CUstream) = {
+		flags_of,	  priority_of,	      context_of,
+		cuStreamQuery,	  green_context_of,   get_attribute_of,
+		set_attribute_of, copy_attributes_of, number_of,
+	};
+	CUstreamCaptureStatus status;
+	CUstream s, side;
+	CUgraph graph;
+	CUevent e;
+
+	(void)state;
+	OK(cuStreamCreate(&s, 0));
+	OK(cuStreamCreate(&side, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&e, 0));
+	for (size_t i = 0; i < sizeof(ask) / sizeof(ask[0]); i++) {
+		OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+		OK(cuEventRecord(e, s));
+		assert_int_equal(cuStreamIsCapturing(CU_STREAM_LEGACY, &status),
+				 CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+		if (ask[i] != cuStreamQuery) { /* which waits, so it is refused in a capture */
+			OK(ask[i](s));
+		}
+		OK(cuStreamEndCapture(s, &graph));
+		OK(cuGraphDestroy(graph));
+
+		OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+		OK(cuEventRecord(e, s));
+		assert_int_equal(ask[i](CU_STREAM_LEGACY), CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+		assert_int_equal(cuStreamWaitEvent(side, e, 0), CUDA_ERROR_INVALID_VALUE);
+		assert_int_equal(cuStreamEndCapture(s, &graph),
+				 CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+
+		OK(cuStreamBeginCapture(side, CU_STREAM_CAPTURE_MODE_RELAXED));
+		OK(ask[i](CU_STREAM_LEGACY));
+		OK(cuStreamEndCapture(side, &graph));
+		OK(cuGraphDestroy(graph));
+	}
+	OK(cuEventDestroy(e));
+	OK(cuStreamDestroy(side));
+	OK(cuStreamDestroy(s));
+}
+
 /* Each of these spoils a capture or is refused in it. */
 static void api_spoils_captures_as_cuda_does(void **state) {
 	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -179,6 +270,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		api_test(api_replays_what_it_captured),
 		api_test(api_keeps_a_graph_in_its_stream),
+		api_test(api_spoils_captures_by_questions),
 		api_test(api_spoils_captures_as_cuda_does),
 	};
 

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <string.h>
 
 static void api_keeps_streams_apart_and_null_stream_between(void **state) {
@@ -238,6 +239,39 @@ static void *thread_adds(void *arg) {
 	return NULL;
 }
 
+static bool has_attribute(CUstream s, CUstreamAttrID which, const CUstreamAttrValue *want) {
+	CUstreamAttrValue value;
+
+	OK(cuStreamGetAttribute(s, which, &value));
+	return memcmp(&value, want, sizeof(value)) == 0;
+}
+
+static void api_keeps_attributes_of_streams(void **state) {
+	const CUstreamAttrID which = CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY;
+	const CUstreamAttrValue none = {.pad = {0}}, some = {.pad = {3}}, others = {.pad = {2}};
+	CUstreamAttrValue value;
+	CUstream a, b;
+
+	(void)state;
+	OK(cuStreamCreate(&a, 0));
+	OK(cuStreamCreate(&b, CU_STREAM_NON_BLOCKING));
+	OK(cuStreamSetAttribute(a, which, &some));
+	OK(cuStreamSetAttribute(CU_STREAM_PER_THREAD, which, &others));
+	assert_true(has_attribute(a, which, &some));
+	assert_true(has_attribute(a, CU_STREAM_ATTRIBUTE_MEM_SYNC_DOMAIN, &none));
+	assert_true(has_attribute(b, which, &none));
+	assert_true(has_attribute(CU_STREAM_PER_THREAD, which, &others));
+	assert_true(has_attribute(NULL, which, &none));
+	OK(cuStreamCopyAttributes(b, a));
+	OK(cuStreamCopyAttributes(NULL, CU_STREAM_PER_THREAD));
+	assert_true(has_attribute(b, which, &some));
+	assert_true(has_attribute(CU_STREAM_LEGACY, which, &others));
+	assert_int_equal(cuStreamGetAttribute(a, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value),
+			 CUDA_ERROR_INVALID_VALUE);
+	OK(cuStreamDestroy(a));
+	OK(cuStreamDestroy(b));
+}
+
 static void api_serves_many_threads(void **state) {
 	struct fixture *f = *state;
 	pthread_t threads[6];
@@ -268,6 +302,7 @@ int main(void) {
 		api_test(api_calls_host_functions_in_the_order_of_the_stream),
 		api_test(api_takes_waits_for_complete_events_for_none),
 		api_test(api_reads_little_pinned_memory_at_the_call),
+		api_test(api_keeps_attributes_of_streams),
 		api_test(api_serves_many_threads),
 	};
 

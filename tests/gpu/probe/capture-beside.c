@@ -3,8 +3,8 @@
  * green contexts and streams, and reads attributes, while the program may be capturing.
  *
  * The main thread captures a stream of either kind, in global mode. Meanwhile another one, in
- *relaxed mode, makes a call. Then a second stream joins the capture by an event, and the capture
- *ends.
+ * relaxed mode, makes a call. Then a second stream joins the capture by an event, and the capture
+ * ends.
  *
  * usage: capture-beside
  *	For each call: what it says, and what the event, the wait for it and the end say. 0 is
@@ -50,6 +50,85 @@ static CUresult flags_of_legacy(void) {
 	unsigned flags;
 
 	return cuStreamGetFlags(CU_STREAM_LEGACY, &flags);
+}
+
+static CUresult priority_of_legacy(void) {
+	int priority;
+
+	return cuStreamGetPriority(CU_STREAM_LEGACY, &priority);
+}
+
+static CUresult context_of_legacy(void) {
+	CUcontext c;
+
+	return cuStreamGetCtx(CU_STREAM_LEGACY, &c);
+}
+
+static CUresult green_of_legacy(void) {
+	CUgreenCtx c;
+
+	return cuStreamGetGreenCtx(CU_STREAM_LEGACY, &c);
+}
+
+static CUresult id_of_legacy(void) {
+	unsigned long long id;
+
+	return cuStreamGetId(CU_STREAM_LEGACY, &id);
+}
+
+static CUresult device_of_legacy(void) {
+	CUdevice device;
+
+	return cuStreamGetDevice(CU_STREAM_LEGACY, &device);
+}
+
+static CUresult legacy_is_capturing(void) {
+	CUstreamCaptureStatus status;
+
+	return cuStreamIsCapturing(CU_STREAM_LEGACY, &status);
+}
+
+static CUresult query_legacy(void) {
+	return cuStreamQuery(CU_STREAM_LEGACY);
+}
+
+static CUresult set_attribute_of(CUstream stream) {
+	CUstreamAttrValue value = {.syncPolicy = CU_SYNC_POLICY_AUTO};
+
+	return cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value);
+}
+
+static CUresult set_attribute_of_legacy(void) {
+	return set_attribute_of(CU_STREAM_LEGACY);
+}
+
+static CUresult set_attribute_of_captured(void) {
+	return set_attribute_of(own);
+}
+
+static CUresult copy_attributes_of_legacy(void) {
+	return cuStreamCopyAttributes(beside, CU_STREAM_LEGACY);
+}
+
+static CUresult copy_graph(void) {
+	CUgraph graph, copy;
+	CUgraphExec exec;
+	CUresult rc = cuGraphCreate(&graph, 0);
+	CUgraphNode node;
+
+	rc = rc ? rc : cuGraphAddEmptyNode(&node, graph, NULL, 0);
+	rc = rc ? rc : cuGraphClone(&copy, graph);
+	rc = rc ? rc : cuGraphInstantiate(&exec, copy, 0);
+	return rc ? rc : cuGraphUpload(exec, beside);
+}
+
+static CUresult launch_graph_in_legacy(void) {
+	CUgraph graph;
+	CUgraphExec exec;
+	CUresult rc = cuGraphCreate(&graph, 0);
+
+	rc = rc ? rc : cuGraphInstantiate(&exec, graph, 0);
+	return rc ? rc : cuGraphLaunch(exec, CU_STREAM_LEGACY);
 }
 
 static CUresult make_green(void) {
@@ -100,6 +179,18 @@ static const struct call {
 	{"attribute of the thread's own", attribute_of_threads_own, 0},
 	{"attribute of the captured one", attribute_of_captured, 0},
 	{"flags of the legacy stream", flags_of_legacy, 0},
+	{"priority of the legacy stream", priority_of_legacy, 0},
+	{"context of the legacy stream", context_of_legacy, 0},
+	{"green context of the legacy stream", green_of_legacy, 0},
+	{"number of the legacy stream", id_of_legacy, 0},
+	{"device of the legacy stream", device_of_legacy, 0},
+	{"whether the legacy stream captures", legacy_is_capturing, 0},
+	{"whether the legacy stream is done", query_legacy, 0},
+	{"an attribute of the legacy one is set", set_attribute_of_legacy, 0},
+	{"an attribute of the captured is set", set_attribute_of_captured, 0},
+	{"the legacy one's attributes are copied", copy_attributes_of_legacy, 0},
+	{"a graph is copied", copy_graph, 0},
+	{"a graph is launched in the legacy one", launch_graph_in_legacy, 0},
 	{"a green context is made", make_green, 0},
 	{"a stream of it is made", make_green_stream, 0},
 	{"a stream is made", make_stream, 0},
@@ -135,7 +226,7 @@ static void try_call(const struct call *call, unsigned flags) {
 
 	CHECK(cuStreamCreate(&own, flags));
 	CHECK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
-	printf("%-36s %8s", call->name, flags ? "free" : "blocking");
+	printf("%-38s %8s", call->name, flags ? "free" : "blocking");
 	CHECK(cuStreamBeginCapture(own, CU_STREAM_CAPTURE_MODE_GLOBAL));
 	if (call->before) {
 		make_call(call);
@@ -166,7 +257,7 @@ int main(void) {
 	CHECK(cuStreamCreate(&beside, CU_STREAM_NON_BLOCKING));
 	CHECK(cuEventCreate(&fork_event, CU_EVENT_DISABLE_TIMING));
 	CHECK(cuEventCreate(&join_event, CU_EVENT_DISABLE_TIMING));
-	printf("%-36s %8s %8s %8s %8s %8s\n", "beside the capture", "captured", "says", "event",
+	printf("%-38s %8s %8s %8s %8s %8s\n", "beside the capture", "captured", "says", "event",
 	       "wait", "end");
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
 		try_call(&calls[i], CU_STREAM_DEFAULT);

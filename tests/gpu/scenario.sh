@@ -17,6 +17,7 @@
 # other one alone (idle:0:0). CELLS: these instead.
 # OTHER+PERIOD_MS/DEADLINE_MS as OTHER: with a second urgent program. Each has a line, in which the other one is
 # part of OTHER: CELLS=train+21/9:graph:33:12 makes train+21/9,graph,33,12 and train+33/12,graph,21,9.
+# train+products as OTHER: both; their rates are joined likewise.
 #
 # All programs of a column start at the same time and stay up for all its cells. SECONDS_CELL (3), LEAD_S
 # (0.5). OPTIONS: of sbeetd, such as --profile-dir=FOLDER. BUDGET_S: begin no column that would not be done
@@ -47,7 +48,7 @@ say() {
 cells_of() { # COLUMN
 	for cell in ${CELLS:-$(for o in $others; do for m in $modes idle:0:0; do echo "$o:$m"; done; done)}; do
 		case $1:$cell in
-		*:none:idle:* | *:*+*:idle:*) continue ;;
+		*:none:idle:* | *:*/*:idle:*) continue ;;
 		alone:none:* | alone:*:idle:*) ;;
 		alone:*) continue ;;
 		esac

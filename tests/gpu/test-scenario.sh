@@ -65,6 +65,11 @@ for other in train+21/9 train+33/12; do
 	sed -n "\\;^| beside $other ;,/^\$/p" "$out/scenario.md" | grep -q "^| steer | .* of .*, .* / .* ms, .* /s |" ||
 		fail "the table beside $other"
 done
+MODES=graph:33:12 run "mps steer" train+products
+for column in mps steer; do
+	grep "^$column,train+products,graph,33,12," "$out/scenario.csv" | cut -d , -f 13 |
+		grep -q '^[1-9][0-9.]*+[1-9][0-9.]*$' || fail "$column: not each of two others made progress"
+done
 mkdir "$folder/no-mps"
 SIMGPU=32 SIMGPU_DIR=$folder/no-mps run preempt train
 [ "$(rows preempt)" -eq 2 ] || fail "preempt"

@@ -8,11 +8,11 @@ bfloat16), copies (1 GiB from pinned memory, asynchronous), inference (as the ur
 SMS: the urgent programs' SMs; they keep to them, the others to the rest (green contexts of their own making).
 drive: PROGRAMS has a line for each program: its name, a space, its command; all start at the same time. Their names are
 urgent, urgent2 (the second urgent one, where a cell has one) and the kinds of the others.
-CELL: OTHER[+PERIOD_MS/DEADLINE_MS]:MODE:PERIOD_MS:DEADLINE_MS. OTHER: a kind or none; perhaps period and deadline of
-urgent2; MODE: eager, graph, or idle: the urgent program does nothing. For each urgent program of a cell, a line to
-FOLDER/scenario.csv: OTHER is what ran beside it, also the other urgent one. With $SCENARIO_CTL, the command of
-sbeetctl, the tasks "urgent" and "urgent2" get their period and deadline before each cell, and `task explain` goes to
-FOLDER/explain-COLUMN.txt. Their responses, in ms, go to FOLDER/jobs-COLUMN.txt, with the time when all of each was
+CELL: OTHER[+OTHER...][+PERIOD_MS/DEADLINE_MS]:MODE:PERIOD_MS:DEADLINE_MS. OTHER: a kind or none; perhaps period and
+deadline of urgent2; MODE: eager, graph, or idle: the urgent program does nothing. For each urgent program of a cell, a
+line to FOLDER/scenario.csv: OTHER is what ran beside it, also the other urgent one; rates of several are joined by +.
+With $SCENARIO_CTL, the command of sbeetctl, the tasks "urgent" and "urgent2" get their period and deadline before each
+cell, and `task explain` goes to FOLDER/explain-COLUMN.txt. Their responses, in ms, go to FOLDER/jobs-COLUMN.txt, with the time when all of each was
 launched, for how long its thread had a CPU (waiting for the GPU takes one), and for how long it waited for one.
 $SCALE=0: a tiny kernel for each of them, without PyTorch, for the simulated GPU.
 
@@ -289,36 +289,37 @@ def control(words, to=None):
 
 def run_cell(programs, folder, column, cell, lead, seconds):
     beside, mode, period, deadline = cell.split(":")
-    other, _, second = beside.partition("+")
+    kinds = [part for part in beside.split("+") if "/" not in part]
+    others = [kind for kind in kinds if kind != "none"]
     urgent = {"urgent": (beside, mode, period, deadline)}
-    if second:
-        urgent["urgent2"] = (f"{other}+{period}/{deadline}", mode, *second.split("/"))
+    for second in (part for part in beside.split("+") if "/" in part):
+        urgent["urgent2"] = ("+".join([*kinds, f"{period}/{deadline}"]), mode, *second.split("/"))
     nothing = {"released": 0, "missed": 0, "skipped": 0, "ms": [], "launched": [], "cpu": [], "waited": []}
     jobs = {name: nothing for name in urgent}
     if mode != "idle":
         for name, (*_, period, deadline) in urgent.items():
             control(f"task set {name} --period {period}ms --deadline {deadline}ms")
-    if other != "none":
+    for other in others:
         programs[other].command(str(lead + seconds))
     if mode != "idle":
         for name, (*_, period, deadline) in urgent.items():
             programs[name].command(f"{mode} {float(period) / 1e3} {float(deadline) / 1e3} {lead} {seconds}")
         jobs = {name: json.loads(programs[name].answer(lead + seconds + 30)) for name in urgent}
-    rate = json.loads(programs[other].answer(lead + seconds + 30))["rate"] if other != "none" else 0
+    rates = [json.loads(programs[other].answer(lead + seconds + 30))["rate"] for other in others]
     if os.environ.get("SCENARIO_CTL"):
         with open(f"{folder}/explain-{column}.txt", "a") as explained:
             print(cell, file=explained, flush=True)
             for name in urgent:
                 control(f"task explain {name}", explained)
     for name, key in urgent.items():
-        keep(folder, column, key, seconds, jobs[name], rate)
+        keep(folder, column, key, seconds, jobs[name], rates or [0])
 
 
-def keep(folder, column, key, seconds, jobs, rate):
+def keep(folder, column, key, seconds, jobs, rates):
     """Writes down what one urgent program did in a cell."""
     cell, ms = ":".join(key), jobs["ms"]
     row = [column, *key, seconds, jobs["released"], jobs["missed"], jobs["skipped"],
-           *(f"{quantile(ms, q):.3f}" for q in (0.5, 0.99, 1)), f"{rate:.2f}"]
+           *(f"{quantile(ms, q):.3f}" for q in (0.5, 0.99, 1)), "+".join(f"{rate:.2f}" for rate in rates)]
     with open(f"{folder}/scenario.csv", "a") as f:
         f.write(",".join(map(str, row)) + "\n")
     with open(f"{folder}/jobs-{column}.txt", "a") as f:

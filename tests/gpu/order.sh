@@ -4,7 +4,8 @@
 # kept. Without sbeet, then two of each beside each other under each policy, while their SM sets change all the time.
 # A line for each run, also in $OUT/order.txt; what a program said is beside it.
 #
-# FRAMES (400): of each program, the same ones in each run. POLICIES (steer even). PROGRAMS ("order graph").
+# FRAMES (400): of each program. SEED (1): of the first of each two, the second one has the next; the same in each run.
+# POLICIES (steer even). PROGRAMS ("order graph").
 # Exit 1 if a result was wrong.
 set -u
 
@@ -12,12 +13,18 @@ here=$(cd "$(dirname "$0")" && pwd)
 . "$here/manage.sh"
 failed=0
 frames=${FRAMES:-400}
+seed=${SEED:-1}
 programs=${PROGRAMS:-order graph}
 table=$out/order.txt
 : >"$table"
 
 field() { # NAME FILE
 	sed -n "s/.*\"$1\":\([0-9a-z]*\).*/\1/p" "$2" | tail -n 1
+}
+
+# PROGRAM N: its command.
+command_of() {
+	echo "$here/bin/$1 --frames $frames --seed $((seed + $2 - 1)) --json"
 }
 
 # RUN
@@ -36,8 +43,11 @@ any_runs() {
 
 start_mps
 for program in $programs; do
-	plain "$here/bin/$program" --frames "$frames" --json >"$out/plain-$program.txt" 2>&1
-	report "plain-$program"
+	for n in 1 2; do
+		# shellcheck disable=SC2046 # several words
+		plain $(command_of "$program" $n) >"$out/plain-$program-$n.txt" 2>&1
+		report "plain-$program-$n"
+	done
 done
 for policy in ${POLICIES:-steer even}; do
 	start_daemon --policy "$policy" --sharing mps
@@ -46,7 +56,8 @@ for policy in ${POLICIES:-steer even}; do
 	for program in $programs; do
 		for n in 1 2; do
 			tasks="$tasks $program-$n"
-			managed --task "$program-$n" -- "$here/bin/$program" --frames "$frames" --json \
+			# shellcheck disable=SC2046 # several words
+			managed --task "$program-$n" -- $(command_of "$program" $n) \
 				>"$out/$policy-$program-$n.txt" 2>&1 &
 			running="$running $!"
 		done

@@ -270,7 +270,14 @@ bool device_awaits_value(const struct device *d) {
 }
 
 bool device_stream_passed(const struct device_stream *st, uint64_t seq) {
-	return !st->first || st->first->seq > seq;
+	const struct device_op *op = st->first;
+
+	/* As a driver does: what is in front of its first events, by the legacy stream's rules,
+	 * is not waited for. */
+	while (op && op->kind == DEVICE_EVENT) {
+		op = op->next;
+	}
+	return !op || op->seq > seq;
 }
 
 bool device_space_passed(const struct device_space *s, uint64_t seq) {

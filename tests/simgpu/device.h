@@ -57,6 +57,7 @@
  * | pinned memory: a copy of 4 bytes reads at the call if   | yes, of up to 64                   |
  * |   nothing in its own stream is in front of it           |                                    |
  * | a wait for an event that is complete is none            | yes                                |
+ * | events are none to who waits for a blocking stream      | yes                                |
  * | a block lands where there is room, not where asked      | yes; unkind                        |
  * | SMs x occupancy blocks leave a target SM at 5-6 of 8    | no: all are placed at once, before |
  * |   because surplus goes where others have left           |   any can leave; unkind does it    |

@@ -148,9 +148,11 @@ static void api_calls_host_functions_in_the_order_of_the_stream(void **state) {
 	OK(cuStreamDestroy(s));
 }
 
-/* Then a blocking stream has nothing to do behind the legacy one, and is not waited for. */
-static void api_takes_waits_for_complete_events_for_none(void **state) {
+/* Behind the legacy stream a blocking one with a wait for a complete event, or with events alone, is
+ * not waited for; the event is, and what comes behind it. */
+static void api_takes_events_for_nothing_to_wait_for(void **state) {
 	struct fixture *f = *state;
+	CUdeviceptr memory;
 	CUstream blocking;
 	struct gate g;
 	CUevent event;
@@ -164,11 +166,16 @@ static void api_takes_waits_for_complete_events_for_none(void **state) {
 	OK(cuStreamWaitEvent(blocking, event, 0));
 	OK(cuStreamQuery(blocking));
 	OK(cuEventRecord(event, blocking));
-	OK(cuStreamWaitEvent(blocking, event, 0));
+	OK(cuStreamSynchronize(blocking));
+	assert_int_equal(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+	OK(cuMemAlloc(&memory, 4));
+	OK(cuMemsetD32Async(memory, 1, 1, blocking));
 	assert_int_equal(cuStreamQuery(blocking), CUDA_ERROR_NOT_READY);
 	gate_open(&g);
+	OK(cuEventSynchronize(event));
 	OK(cuStreamSynchronize(blocking));
 	OK(cuCtxSynchronize());
+	OK(cuMemFree(memory));
 	OK(cuEventDestroy(event));
 	OK(cuStreamDestroy(blocking));
 	OK(cuMemFreeHost((void *)g.words));
@@ -300,7 +307,7 @@ int main(void) {
 		api_test(api_orders_and_times_by_events),
 		api_test(api_waits_for_values_in_host_memory),
 		api_test(api_calls_host_functions_in_the_order_of_the_stream),
-		api_test(api_takes_waits_for_complete_events_for_none),
+		api_test(api_takes_events_for_nothing_to_wait_for),
 		api_test(api_reads_little_pinned_memory_at_the_call),
 		api_test(api_keeps_attributes_of_streams),
 		api_test(api_serves_many_threads),

@@ -12,6 +12,9 @@
  * A small copy from pinned memory is read at the call if nothing is in front of it in its own
  * stream (an H200: 4 bytes). What it has to wait for by the legacy stream's rules alone may change
  * that memory later, so there is a second clock for each stream, without these rules.
+ *
+ * Who waits for a blocking stream does not wait for what comes before its last events by the legacy
+ * stream's rules (an H200); so there is a third one, without events.
  */
 #include "driver.h"
 
@@ -40,6 +43,7 @@ struct clock {
 struct order {
 	struct clock all;
 	struct clock direct; /* what is in front of it in the stream, and what that waits for */
+	struct clock waited; /* what is done when the stream was waited for */
 };
 
 struct cell {
@@ -101,6 +105,7 @@ static void operate(unsigned s) {
 
 	o->all = clock_before(s);
 	o->direct.n[life] = ++o->all.n[life];
+	o->waited = o->all;
 }
 
 static void touch(struct cell *cell, unsigned s) {
@@ -310,9 +315,12 @@ static void do_fetch(struct app_random *r, unsigned s) {
 }
 
 static void do_record(struct app_random *r, unsigned s) {
+	const struct clock waited = my.orders[s].waited;
+
 	(void)r;
 	CU(cuEventRecord(my.event, my.streams[s]));
 	operate(s);
+	my.orders[s].waited = waited;
 	my.recorded = my.orders[s].all;
 }
 
@@ -322,6 +330,7 @@ static void do_wait(struct app_random *r, unsigned s) {
 	/* No operation: of an event that is complete nothing is left to wait for. */
 	clock_join(&my.orders[s].all, &my.recorded);
 	clock_join(&my.orders[s].direct, &my.recorded);
+	clock_join(&my.orders[s].waited, &my.recorded);
 }
 
 static void do_event_sync(struct app_random *r, unsigned s) {
@@ -339,7 +348,7 @@ static void do_stream_sync(struct app_random *r, unsigned s) {
 			app_pause_ns(20000);
 		}
 	}
-	clock_join(&my.known, &my.orders[s].all);
+	clock_join(&my.known, &my.orders[s].waited);
 }
 
 static void do_sync_all(struct app_random *r, unsigned s) {
@@ -422,7 +431,7 @@ static void do_replace(struct app_random *r, unsigned s) {
 	if (is_blocking(s)) {
 		clock_join(&my.gone, &my.orders[s].all);
 	}
-	my.orders[s] = (struct order){my.known, my.known};
+	my.orders[s] = (struct order){my.known, my.known, my.known};
 	my.life[s] = my.n_lives++;
 }
 

@@ -8,9 +8,9 @@
  * Each way of waiting ROUNDS times.
  *
  * usage: legacy-order [ROUNDS [SLEEP_US]]     (200, 300)
- *	For each way: in how many rounds the copy came too early. Then whether to synchronize one
- *	stream waits for a long memset that came before in the other, too, with and without an
- *	operation in between.
+ *	For each way: in how many rounds the copy came too early. Then whether who waits for one
+ *	stream waits for what came before in the other, too, with and without an operation in
+ *	between.
  *
  * An H200 (HARDWARE.md, 16): a copy of 4 bytes of pinned memory comes too early each time if it
  * waits by the legacy stream's rules alone, and nothing else does.
@@ -24,7 +24,7 @@
 
 #include "probe.h"
 
-enum stream { NONE, LEGACY, BLOCKING, OWN, FREE, GREEN, STREAMS };
+enum stream { NONE, LEGACY, BLOCKING, OWN, FREE, GREEN, THIRD, STREAMS };
 
 /* What comes first is in `first`. An event is recorded in `record`, and `wait` waits
  * for it; NONE: there is none. Then the copy. */
@@ -127,43 +127,89 @@ static bool run(const struct way *way, unsigned round, const struct work *work) 
 	return got != round;
 }
 
-/* By the legacy stream's rules @later comes behind the memset in @first. Return: whether that still
- * ran when @later had been waited for. @between: what @later does: 0: nothing; 1: it waits for an
- * event that is complete; 2: a small memset. */
-static bool sync_is_early(enum stream first, enum stream later, unsigned between) {
+/* What @later does before it is waited for, and how that is done. */
+static const struct pause {
+	const char *name;
+	enum { NOTHING, COMPLETE, RECORD, MEMSET } between;
+	enum { SYNC, QUERY, EVENT } by;
+} pauses[] = {
+	{"nothing, sync", NOTHING, SYNC},   {"a wait for a complete event, sync", COMPLETE, SYNC},
+	{"a memset, sync", MEMSET, SYNC},   {"an event, sync", RECORD, SYNC},
+	{"an event, query", RECORD, QUERY}, {"an event, sync of that", RECORD, EVENT},
+};
+
+static void pause_for(enum stream later, const struct pause *pause) {
+	if (pause->between == COMPLETE) {
+		CHECK(cuStreamWaitEvent(streams[later], event, 0));
+	} else if (pause->between == MEMSET) {
+		CHECK(cuMemsetD32Async(word, 1, 1, streams[later]));
+	} else if (pause->between == RECORD) {
+		CHECK(cuEventRecord(event, streams[later]));
+	}
+	if (pause->by == EVENT) {
+		CHECK(cuEventSynchronize(event));
+	} else if (pause->by == SYNC) {
+		CHECK(cuStreamSynchronize(streams[later]));
+	}
+	while (pause->by == QUERY && cuStreamQuery(streams[later]) == CUDA_ERROR_NOT_READY) {
+		usleep(20);
+	}
+}
+
+/* By the legacy stream's rules @later comes behind what is in @first: a memset, or a host function,
+ * or that behind a memset in a third stream, which is behind it by the same rules. Return: whether
+ * that was not done when @later had been waited for. */
+static bool pause_is_early(enum stream first, enum stream later, const struct pause *pause,
+			   unsigned what, unsigned round) {
 	bool early;
 
 	CHECK(cuCtxSynchronize());
 	CHECK(cuEventRecord(event, streams[later]));
 	CHECK(cuEventSynchronize(event));
-	CHECK(cuMemsetD32Async(large, between, LARGE_WORDS, streams[first]));
-	if (between == 1) {
-		CHECK(cuStreamWaitEvent(streams[later], event, 0));
-	} else if (between == 2) {
-		CHECK(cuMemsetD32Async(word, between, 1, streams[later]));
+	*value = 0;
+	if (what == 2) {
+		CHECK(cuMemsetD32Async(large, round, LARGE_WORDS, streams[THIRD]));
 	}
-	CHECK(cuStreamSynchronize(streams[later]));
-	early = cuStreamQuery(streams[first]) == CUDA_ERROR_NOT_READY;
+	if (what == 0) {
+		CHECK(cuMemsetD32Async(large, round, LARGE_WORDS, streams[first]));
+	} else {
+		CHECK(cuLaunchHostFunc(streams[first], change, (void *)(uintptr_t)round));
+	}
+	pause_for(later, pause);
+	early = what == 0 ? cuStreamQuery(streams[first]) == CUDA_ERROR_NOT_READY
+			  : *(volatile unsigned *)value != round;
 	CHECK(cuCtxSynchronize());
 	return early;
 }
 
-static void look_at_syncs(unsigned rounds) {
-	static const enum stream pairs[][2] = {
-		{LEGACY, BLOCKING}, {LEGACY, OWN}, {BLOCKING, LEGACY}, {OWN, LEGACY}};
-	static const char *const names[] = {
-		"legacy, then blocking", "legacy, then the thread's own", "blocking, then legacy",
-		"the thread's own, then legacy"};
+static void look_at_pauses(unsigned rounds) {
+	static const struct {
+		const char *name;
+		enum stream first, later;
+	} pairs[] = {
+		{"legacy, then blocking", LEGACY, BLOCKING},
+		{"legacy, then the thread's own", LEGACY, OWN},
+		{"blocking, then legacy", BLOCKING, LEGACY},
+		{"the thread's own, then legacy", OWN, LEGACY},
+	};
 
-	printf("synchronized too early of %u | nothing | a wait for a complete event | a memset\n",
+	printf("waited for too early of %u: behind a memset, host function, host function behind a "
+	       "third stream\n",
 	       rounds);
 	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-		unsigned early[3] = {0};
+		for (size_t k = 0; k < sizeof(pauses) / sizeof(pauses[0]); k++) {
+			printf("%-30s | %-34s", pairs[i].name, pauses[k].name);
+			for (unsigned what = 0; what < 3; what++) {
+				unsigned early = 0;
 
-		for (unsigned r = 0; r < 3 * rounds; r++) {
-			early[r % 3] += sync_is_early(pairs[i][0], pairs[i][1], r % 3);
+				for (unsigned r = 1; r <= rounds; r++) {
+					early += pause_is_early(pairs[i].first, pairs[i].later,
+								&pauses[k], what, r);
+				}
+				printf(" %4u", early);
+			}
+			printf("\n");
 		}
-		printf("%-38s %4u %4u %4u\n", names[i], early[0], early[1], early[2]);
 	}
 }
 
@@ -178,6 +224,7 @@ int main(int argc, char **argv) {
 	streams[LEGACY] = CU_STREAM_LEGACY;
 	streams[OWN] = CU_STREAM_PER_THREAD;
 	CHECK(cuStreamCreate(&streams[BLOCKING], CU_STREAM_DEFAULT));
+	CHECK(cuStreamCreate(&streams[THIRD], CU_STREAM_DEFAULT));
 	CHECK(cuStreamCreate(&streams[FREE], CU_STREAM_NON_BLOCKING));
 	make_green(0);
 	CHECK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
@@ -203,6 +250,6 @@ int main(int argc, char **argv) {
 		}
 		printf("\n");
 	}
-	look_at_syncs(rounds);
+	look_at_pauses(rounds);
 	return 0;
 }

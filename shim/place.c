@@ -721,6 +721,18 @@ static void empty(struct place *p) {
 	atomic_store(&p->partition, NULL);
 }
 
+/* Its stream is gone, and it is empty. */
+static void forget(struct place *p) {
+	if (p->kind == PLACE_BLOCKING) {
+		take_from(&p->realm->blocking, p, false);
+	}
+	take_from(&p->realm->all, p, true);
+	table_take(&places, p->key);
+	atomic_fetch_sub(&n_places, 1);
+	p->next = free_places;
+	free_places = p;
+}
+
 void place_stream_destroying(CUstream stream) {
 	struct place *p = NULL;
 	struct visit v;
@@ -734,47 +746,43 @@ void place_stream_destroying(CUstream stream) {
 	/* The legacy stream stays ordered behind what a gone stream had to do: by way of that
 	 * stream itself, of which the driver remembers. */
 	bridge(p, atomic_load(&p->at), p->own);
-	if (p->kind == PLACE_BLOCKING) {
-		take_from(&p->realm->blocking, p, false);
-	}
 	empty(p);
-	table_take(&places, p->key);
-	atomic_fetch_sub(&n_places, 1);
-	take_from(&p->realm->all, p, true);
-	p->next = free_places;
-	free_places = p;
+	forget(p);
 	visit_end(&v);
+}
+
+/* Its context is gone, and no place is left there. */
+static void forget_realm(struct realm *r) {
+	struct realm **link = &realms;
+
+	while (*link != r) {
+		link = &(*link)->next;
+	}
+	*link = r->next;
+	r->next = free_realms;
+	free_realms = r;
 }
 
 void place_context_destroying(CUcontext context) {
 	const struct real *real = real_get();
-	struct realm *r, **link = &realms;
-	struct place *p, *next;
+	struct realm *r;
+	struct place *p;
 	struct visit v;
 
 	settle_partitions(context); /* as the end of a context waits */
 	if (!visit_begin(&v, context)) {
 		return;
 	}
-	while (*link && (*link)->context != context) {
-		link = &(*link)->next;
-	}
-	r = *link;
-	for (p = r ? r->all : NULL; p; p = next) {
-		next = p->next_of_realm;
+	r = realm_of(context);
+	while (r && (p = r->all)) {
 		for (struct backing *b = p->backings; b; b = b->next) {
 			real->cuStreamSynchronize(b->stream); /* if that can't be had */
 		}
 		empty(p);
-		table_take(&places, p->key);
-		atomic_fetch_sub(&n_places, 1);
-		p->next = free_places;
-		free_places = p;
+		forget(p);
 	}
 	if (r) {
-		*link = r->next;
-		r->next = free_realms;
-		free_realms = r;
+		forget_realm(r);
 	}
 	visit_end(&v);
 }

@@ -18,8 +18,8 @@
  * Nothing here is done before place_activate(): programs that can't be granted a partition pay one
  * load for all this.
  *
- * Threads: any number may use one place. The state is read without a lock; moving takes the lock of
- * the file. A thread that handed something to a stream which the place has left meanwhile notices
+ * Threads: any number may use one place. The state is read without a lock; moving takes the one of
+ * all places. A thread that handed something to a stream which the place has left meanwhile notices
  * that in place_leave() and has the new one wait for it, before its call returns; so what one
  * thread does after the other is in order, and what they do at the same time never was.
  *

@@ -14,11 +14,13 @@
 struct backing {
 	struct partition *partition;
 	CUstream stream;
+	bool like_own; /* has the attributes of the place's own stream */
 	struct backing *next;
 };
 
-/* One by one: the driver copies all at once only within a context. */
-static void copy_attributes(CUstream to, CUstream from) {
+/* Those of another thread's default stream are copied when that thread moves there. One by one: the
+ * driver copies all at once only within a context. */
+static void copy_attributes(const struct place *p, struct backing *b) {
 	static const CUstreamAttrID list[] = {
 		CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW,
 		CU_STREAM_ATTRIBUTE_SYNCHRONIZATION_POLICY,
@@ -28,12 +30,16 @@ static void copy_attributes(CUstream to, CUstream from) {
 	const struct real *real = real_get();
 	CUstreamAttrValue value;
 
+	if (place_is_of_other_thread(p)) {
+		return;
+	}
 	for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
 		if (real->cuStreamGetAttribute && real->cuStreamSetAttribute &&
-		    real->cuStreamGetAttribute(from, list[i], &value) == CUDA_SUCCESS) {
-			real->cuStreamSetAttribute(to, list[i], &value);
+		    real->cuStreamGetAttribute(p->own, list[i], &value) == CUDA_SUCCESS) {
+			real->cuStreamSetAttribute(b->stream, list[i], &value);
 		}
 	}
+	b->like_own = true;
 }
 
 /* ---- one place; during a visit ---- */
@@ -61,26 +67,31 @@ static struct backing *new_backing(struct place *p, struct partition *to) {
 		free(b);
 		return NULL;
 	}
-	copy_attributes(b->stream, p->own);
+	copy_attributes(p, b);
 	b->next = p->backings;
 	p->backings = b;
 	return b;
 }
 
-/* The stream of @p in @to (NULL: its own), made if need be. NULL: the driver refuses. */
+/* The stream of @p in @to (NULL: its own), made if need be, and ready for use. NULL: the driver
+ * refuses. */
 static CUstream find_stream(struct place *p, struct partition *to) {
-	struct backing *b = to ? find_backing(p, to) : NULL;
+	struct backing *b;
 
 	if (!to) {
 		return p->own;
 	}
+	b = find_backing(p, to);
 	b = b ? b : new_backing(p, to);
+	if (b && !b->like_own) {
+		copy_attributes(p, b);
+	}
 	return b ? b->stream : NULL;
 }
 
 void place_copy_attributes(struct place *p) {
 	for (struct backing *b = p->backings; b; b = b->next) {
-		copy_attributes(b->stream, p->own);
+		copy_attributes(p, b);
 	}
 }
 
@@ -160,8 +171,8 @@ static bool make_one_ahead(CUcontext context, struct partition *to) {
 	return made;
 }
 
-/* One at a time: launches want the lock in between. To ask the legacy stream for its attributes may
- * spoil a capture, so who begins one waits. */
+/* One at a time: launches want the lock in between. To ask the legacy stream for its attributes
+ * spoils the capture of a blocking one, so who begins one waits. */
 void place_make_ahead(CUcontext context, struct partition *to) {
 	bool made = true;
 

@@ -87,6 +87,9 @@ struct realm *place_realm(CUcontext context);
 /* New ones come in front. NULL: there are not so many. */
 CUcontext place_nth_context(unsigned n);
 
+/* Whether the stream of @p is another thread's default stream: that has no name here. */
+bool place_is_of_other_thread(const struct place *p);
+
 /* NULL: none has been made, or @stream is a default stream. */
 struct place *place_of_handle(CUstream stream);
 

@@ -194,6 +194,11 @@ struct place *place_find(const struct stream_id *id) {
 	return p;
 }
 
+bool place_is_of_other_thread(const struct place *p) {
+	return p->own == CU_STREAM_PER_THREAD &&
+	       p->key != worker_stream_key(state_self.worker, p->realm->context, p->own, true);
+}
+
 struct place *place_of_handle(CUstream stream) {
 	if (!stream || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD) {
 		return NULL;

@@ -4,8 +4,6 @@
  */
 #include "shim/place-internal.h"
 
-#include "shim/worker.h"
-
 CUresult place_bridge(struct place *p, CUstream earlier, CUstream later) {
 	const struct real *real = real_get();
 	CUresult rc = CUDA_SUCCESS;
@@ -78,12 +76,6 @@ static void make_order(struct place *p) {
 	}
 }
 
-/* Whether it is another thread's default stream, at home: that has no name here. */
-static bool has_no_name(const struct place *p) {
-	return p->own == CU_STREAM_PER_THREAD && !atomic_load(&p->partition) &&
-	       p->key != worker_stream_here(p->own, true).key;
-}
-
 /* ---- visits ---- */
 
 void place_make_order(struct place *p) {
@@ -100,9 +92,9 @@ void place_order_blocking(struct realm *realm) {
 
 	if (place_visit_begin(&v, realm->context)) {
 		for (struct place *p = realm->blocking; p; p = p->next) {
-			/* Else it waits for the legacy one only where that is in a partition: its
-			 * thread can make that wait beside the capture. */
-			if (!has_no_name(p)) {
+			/* One without a name waits for the legacy one only where that is in a
+			 * partition: its thread can make that wait beside the capture. */
+			if (atomic_load(&p->partition) || !place_is_of_other_thread(p)) {
 				make_order(p);
 			}
 		}

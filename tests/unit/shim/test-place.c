@@ -56,6 +56,7 @@ enum kind { FREE_ORDER, BLOCKING, LEGACY };
 struct stream {
 	enum kind kind;
 	bool gone, captured, backs; /* backs: of a partition */
+	int attribute;		    /* what each of them is */
 	struct set done;	    /* before its next operation begins, as far as it was told */
 	struct stream *next;
 };
@@ -136,19 +137,21 @@ static CUresult event_record(CUevent e, CUstream s) {
 	return CUDA_SUCCESS;
 }
 
-/* A driver that takes this for a use of the stream. */
+/* The driver takes this for a use of the stream. */
 static CUresult stream_get_attribute(CUstream s, CUstreamAttrID id, CUstreamAttrValue *ret) {
-	(void)id, (void)ret;
+	(void)id;
 	if (spoils_capture(stream_of(s))) {
 		driver.spoiled = true;
 		return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 	}
+	ret->priority = stream_of(s)->attribute;
 	return CUDA_SUCCESS;
 }
 
 static CUresult stream_set_attribute(CUstream s, CUstreamAttrID id,
 				     const CUstreamAttrValue *value) {
-	(void)s, (void)id, (void)value;
+	(void)id;
+	stream_of(s)->attribute = value->priority;
 	return CUDA_SUCCESS;
 }
 
@@ -673,7 +676,7 @@ static void place_orders_the_threads_own_stream_before_a_capture(void **state) {
 	end_program();
 }
 
-/* By another thread, as the keeper does. Afterwards there is a stream in each partition again. */
+/* By another thread, as the tracker does. Afterwards there is a stream in each partition again. */
 static void place_makes_no_streams_ahead_beside_a_capture(void **state) {
 	struct partition *elsewhere = (struct partition *)0x5000;
 
@@ -686,6 +689,39 @@ static void place_makes_no_streams_ahead_beside_a_capture(void **state) {
 	end_captures();
 	place_make_ahead((CUcontext)0x1000, elsewhere);
 	run_kernel_in(S_LEGACY, elsewhere);
+	end_program();
+}
+
+static void *make_ahead(void *data) {
+	struct partition *elsewhere = data;
+
+	place_make_ahead((CUcontext)0x1000, elsewhere);
+	return NULL;
+}
+
+/* By the tracker, from which the name of a thread's default stream means the tracker's own. */
+static void place_gives_streams_made_ahead_the_attributes_of_their_threads(void **state) {
+	struct partition *elsewhere = (struct partition *)0x5000;
+	struct place_use use = {.stream = CU_STREAM_PER_THREAD};
+	struct stream *mine;
+	pthread_t tracker;
+
+	(void)state;
+	begin_program(1);
+	run_kernel_in(S_OWN, NULL);
+	mine = driver.own;
+	mine->attribute = 7;
+	driver.own = stream_new(BLOCKING);
+	assert_int_equal(pthread_create(&tracker, NULL, make_ahead, elsewhere), 0);
+	assert_int_equal(pthread_join(tracker, NULL), 0);
+	driver.own = mine;
+	enter(&use, elsewhere);
+	assert_int_equal(stream_of(use.at)->attribute, 7);
+	hand(&use, S_OWN);
+	stream_of(use.at)->attribute = 8;
+	run_kernel_in(S_OWN, NULL);
+	run_kernel_in(S_OWN, elsewhere); /* it has them already */
+	assert_int_equal(stream_of(use.at)->attribute, 8);
 	end_program();
 }
 
@@ -741,6 +777,7 @@ int main(void) {
 		cmocka_unit_test(place_leaves_default_streams_to_their_threads),
 		cmocka_unit_test(place_orders_the_threads_own_stream_before_a_capture),
 		cmocka_unit_test(place_makes_no_streams_ahead_beside_a_capture),
+		cmocka_unit_test(place_gives_streams_made_ahead_the_attributes_of_their_threads),
 		cmocka_unit_test(place_tries_again_when_the_driver_has_refused),
 	};
 

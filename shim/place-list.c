@@ -145,27 +145,35 @@ static void describe(struct place *p) {
 	p->fixed = green || !green_get(p->realm->context);
 }
 
+/* New, or one of a stream that is gone. NULL: no memory. */
+static struct place *take_place(void) {
+	struct place *p = free_places;
+
+	if (!p) {
+		return aligned_alloc(PLACE_ALIGN, sizeof(*p));
+	}
+	free_places = p->next;
+	return p;
+}
+
+static void give_back(struct place *p) {
+	p->next = free_places;
+	free_places = p;
+}
+
 /* With the lock held. */
 static struct place *place_new(const struct stream_id *id) {
 	struct realm *realm = find_realm(worker_context_of(id));
-	struct place *p = free_places;
+	struct place *p = realm ? take_place() : NULL;
 
-	if (p) {
-		free_places = p->next;
-	} else {
-		p = aligned_alloc(PLACE_ALIGN, sizeof(*p));
+	if (!p) {
+		return NULL;
 	}
-	if (p) {
-		*p = (struct place){.realm = realm,
-				    .own = id->stream,
-				    .key = (uintptr_t)id->key,
-				    .at = id->stream};
-	}
-	if (p && realm) {
-		describe(p);
-	}
-	if (!p || !realm || table_put(&places, (uintptr_t)id->key, p) < 0) {
-		free(p);
+	*p = (struct place){
+		.realm = realm, .own = id->stream, .key = (uintptr_t)id->key, .at = id->stream};
+	describe(p);
+	if (table_put(&places, p->key, p) < 0) {
+		give_back(p);
 		return NULL;
 	}
 	atomic_fetch_add(&n_places, 1);
@@ -222,8 +230,7 @@ void place_forget(struct place *p) {
 	take_from(&p->realm->all, p, true);
 	table_take(&places, p->key);
 	atomic_fetch_sub(&n_places, 1);
-	p->next = free_places;
-	free_places = p;
+	give_back(p);
 }
 
 void place_after_fork(void) {

@@ -2,7 +2,7 @@
  * graph.h: graphs of the program, and their variants for partitions (graph-copy.h).
  *
  * To instantiate a variant takes milliseconds (7 on an H200 for a network of 250 kernels), too long
- * on the way of a launch. So when the terms name another partition, a thread of this file makes the
+ * on the way of a launch. So when the terms name another partition, a thread of ours makes the
  * variants of the graphs that the program launches and uploads them, and until they are there jobs
  * stay under the last terms (terms.c). A launch makes one itself only if its graph has none: the
  * first launch, or one under a grant, which holds for its set alone. It waits only for what is

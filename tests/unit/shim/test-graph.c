@@ -59,7 +59,7 @@ static struct {
 	CUgraph inside[PARTITIONS];   /* of which one is being made */
 	bool refuses, special;
 	unsigned n_copies, n_made, n_there, n_wakes;
-	unsigned n_waits;	/* of threads inside graph.c */
+	unsigned n_waits;	/* of threads inside graph-work.c */
 	void *handles[HANDLES]; /* gone ones too, for they are compared: freed after each test */
 	unsigned n_handles;
 	struct real table;

@@ -142,6 +142,10 @@ void model_result_add(struct model_result *sum, const struct model_result *one) 
 	sum->longest = one->longest > sum->longest ? one->longest : sum->longest;
 }
 
+double model_result_late(const struct model_result *result) {
+	return result->released ? (double)result->missed / result->released : 0;
+}
+
 struct model_result model_result_sum(const struct model_result *results, unsigned n) {
 	struct model_result sum = {0};
 

@@ -41,6 +41,9 @@ nsec_t model_run(const struct model_gpu *gpu, const struct model_wake *wake,
 /* Adds what became of the jobs in another run to @sum. */
 void model_result_add(struct model_result *sum, const struct model_result *one);
 
+/* The part of the released jobs that was missed; 0: none was released. */
+double model_result_late(const struct model_result *result);
+
 /* Of @n tasks together. */
 struct model_result model_result_sum(const struct model_result *results, unsigned n);
 

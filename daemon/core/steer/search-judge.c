@@ -168,16 +168,12 @@ static unsigned misses(const struct search *s, const struct model_result *result
 	return n;
 }
 
-static double late_part(const struct model_result *r) {
-	return r->released ? (double)r->missed / r->released : 0;
-}
-
 /* Of tasks that are late more often than under MPS alone. */
 static double worse(const struct search *s, const struct model_result *results) {
 	double part[MODEL_TASKS_MAX], released = 0;
 
 	for (unsigned i = 0; i < s->n; i++) {
-		part[i] = late_part(&results[i]);
+		part[i] = model_result_late(&results[i]);
 		released += results[i].released;
 	}
 	return model_worse(part, s->alone, s->n, released);
@@ -244,7 +240,7 @@ void search_alone(struct search *s, const struct candidate *c, double *ret) {
 
 	search_predict(s, &everywhere, results);
 	for (unsigned i = 0; i < s->n; i++) {
-		ret[i] = late_part(&results[i]);
+		ret[i] = model_result_late(&results[i]);
 	}
 }
 

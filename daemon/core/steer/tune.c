@@ -220,7 +220,7 @@ static double predicted_cost(const struct tune *t, const struct plan_way *way) {
 	for (unsigned i = 0; i < t->n; i++) {
 		double n = (double)(t->recent[i].jobs + t->recent[i].unreported);
 
-		part[i] = ratio(way->predicted[i].missed, way->predicted[i].released);
+		part[i] = model_result_late(&way->predicted[i]);
 		late += part[i] * n;
 		jobs += n;
 	}
@@ -424,8 +424,7 @@ struct tune_seen tune_seen_since(const struct tune_seen *seen, const struct tune
 
 /* By how much more of its jobs were late than predicted; < 0: less; 0: too little is known. */
 static double misprediction(const struct model_result *predicted, const struct tune_seen *seen) {
-	double more =
-		ratio(seen->missed, seen->jobs) - ratio(predicted->missed, predicted->released);
+	double more = ratio(seen->missed, seen->jobs) - model_result_late(predicted);
 	bool known = seen->jobs >= JOBS_MIN && predicted->done > 0 &&
 		     ratio(seen->unreported, seen->jobs) <= UNREPORTED_MAX;
 
@@ -543,7 +542,7 @@ void tune_rule(struct tune *t, const struct terms *terms) {
 static double predicted_part(const struct tune *t, const struct model_result *predicted) {
 	const struct model_result all = model_result_sum(predicted, t->n);
 
-	return ratio(all.missed, all.released);
+	return model_result_late(&all);
 }
 
 /* Whether @plan has nothing to offer: no job is late, nor more predicted to be than with @plan.

@@ -96,8 +96,8 @@ static bool can_plan(const struct planning *p, const struct scene *scene) {
 /* ---- what the plan does ---- */
 
 /* What its jobs have done since it is there: from their releases, as predictions count. */
-static struct tune_seen seen_of(const struct session *s) {
-	return (struct tune_seen){
+static struct seen seen_of(const struct session *s) {
+	return (struct seen){
 		.jobs = s->counters.jobs,
 		.missed = s->counters.misses - s->counters.cold_misses + s->counters.late_by_wake,
 		.response = s->counters.responses + s->counters.woken * PLAN_WAKE,
@@ -115,14 +115,14 @@ static void count_from_now(struct planning *p, const struct scene *scene) {
 	}
 }
 
-struct tune_seen planning_seen(const struct planning *p, const struct session *s, unsigned i) {
-	const struct tune_seen seen = seen_of(s);
+struct seen planning_seen(const struct planning *p, const struct session *s, unsigned i) {
+	const struct seen seen = seen_of(s);
 
-	return tune_seen_since(&seen, &p->before[i]);
+	return seen_since(&seen, &p->before[i]);
 }
 
 /* The same of all. Return: for how long they have held. */
-static nsec_t see_all(const struct planning *p, const struct scene *scene, struct tune_seen *ret) {
+static nsec_t see_all(const struct planning *p, const struct scene *scene, struct seen *ret) {
 	for (unsigned i = 0; i < scene->n; i++) {
 		ret[i] = planning_seen(p, scene->sessions[i], i);
 	}
@@ -279,7 +279,7 @@ void planning_begin(struct planning *p, const struct scene *scene, const struct 
 }
 
 void planning_answer(struct planning *p, const struct scene *scene, struct plan *plan) {
-	struct tune_seen seen[MODEL_TASKS_MAX];
+	struct seen seen[MODEL_TASKS_MAX];
 	int from[MODEL_TASKS_MAX];
 	nsec_t time;
 
@@ -342,7 +342,7 @@ static void act(struct planning *p, const struct scene *scene, enum tune_action 
 }
 
 void planning_judge(struct planning *p, const struct scene *scene) {
-	struct tune_seen seen[MODEL_TASKS_MAX];
+	struct seen seen[MODEL_TASKS_MAX];
 	nsec_t time = see_all(p, scene, seen);
 	enum tune_action action;
 	bool ask;

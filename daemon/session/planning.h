@@ -62,8 +62,8 @@ struct planning {
 	/* Of the plan that holds. */
 	struct event judge; /* pending: it will be judged */
 	nsec_t since;
-	bool hopeless[MODEL_TASKS_MAX];		  /* as the last plan says */
-	struct tune_seen before[MODEL_TASKS_MAX]; /* the sessions' counters then */
+	bool hopeless[MODEL_TASKS_MAX];	     /* as the last plan says */
+	struct seen before[MODEL_TASKS_MAX]; /* the sessions' counters then */
 
 	struct planning_kept *kept; /* owned; the last one of other programs; NULL: there is none */
 };
@@ -95,4 +95,4 @@ void planning_judge(struct planning *p, const struct scene *scene);
 bool planning_holds(const struct planning *p);
 
 /* What the jobs of @s, the member @i, did since the terms hold. */
-struct tune_seen planning_seen(const struct planning *p, const struct session *s, unsigned i);
+struct seen planning_seen(const struct planning *p, const struct session *s, unsigned i);

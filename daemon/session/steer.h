@@ -56,7 +56,7 @@ struct steer_told {
 	double slow;  /* its kernels are taken to need this many times their profile's time */
 	nsec_t since; /* the plan holds */
 	struct model_result predicted;
-	struct tune_seen seen; /* since then */
+	struct seen seen; /* since then */
 };
 
 struct steer {

@@ -65,7 +65,7 @@ struct world {
 	struct model_place places[TASKS];
 	nsec_t releases[TASKS]; /* of the open job, or of the next one */
 	nsec_t begins[TASKS];	/* the next one; NEVER: one is open */
-	struct tune_seen seen[TASKS];
+	struct seen seen[TASKS];
 	uint64_t late[N_PARTS], jobs[N_PARTS];
 	uint64_t task_late[TASKS], task_jobs[TASKS]; /* in the last part */
 	uint64_t random;
@@ -172,7 +172,7 @@ struct loop {
 	struct plan plan; /* what comes at plan_at */
 	unsigned threads, n_searched;
 	enum plan_effort effort; /* of `plan` */
-	struct tune_seen before[TASKS];
+	struct seen before[TASKS];
 	nsec_t times[MODEL_TASKS_MAX][PROTO_SMS_MAX + 1];
 	struct plan_task asked[TASKS];
 	unsigned n_plans, n_tries;
@@ -184,7 +184,7 @@ static uint64_t waiting(const struct world *w, unsigned i, nsec_t now) {
 }
 
 /* What they have done by now. */
-static void see(const struct loop *l, struct tune_seen *seen) {
+static void see(const struct loop *l, struct seen *seen) {
 	memcpy(seen, l->world->seen, sizeof(l->world->seen));
 	for (unsigned i = 0; i < TASKS; i++) {
 		seen[i].waiting = waiting(l->world, i, l->now);
@@ -237,18 +237,18 @@ static void ask(struct loop *l) {
 }
 
 /* What they did since then, and under these terms. */
-static void seen_since(const struct loop *l, struct tune_seen *seen) {
+static void see_since(const struct loop *l, struct seen *seen) {
 	see(l, seen);
 	for (unsigned i = 0; i < TASKS; i++) {
-		seen[i] = tune_seen_since(&seen[i], &l->before[i]);
+		seen[i] = seen_since(&seen[i], &l->before[i]);
 	}
 }
 
 static void on_planned(struct loop *l) {
-	struct tune_seen seen[TASKS];
+	struct seen seen[TASKS];
 
 	l->plan_at = NEVER;
-	seen_since(l, seen);
+	see_since(l, seen);
 	if (tune_plan(&l->tune, &l->plan, seen, l->now - l->since)) {
 		write_way(l);
 	} else if (l->judge_at == NEVER) {
@@ -260,11 +260,11 @@ static void on_planned(struct loop *l) {
 }
 
 static void judge(struct loop *l) {
-	struct tune_seen seen[TASKS];
+	struct seen seen[TASKS];
 	enum tune_action action;
 	bool asks;
 
-	seen_since(l, seen);
+	see_since(l, seen);
 	action = tune_judge(&l->tune, seen, l->now - l->since, &asks);
 	l->judge_at = l->now + tune_step(&l->tune);
 	if (asks) {

@@ -17,13 +17,13 @@ static unsigned burst = 1; /* so many jobs are late together */
 
 /* As its level says, but by chance. */
 static void does_by_chance(const struct world *w, const struct terms *terms, nsec_t time,
-			   struct tune_seen *ret) {
-	static struct tune_seen seen;
+			   struct seen *ret) {
+	static struct seen seen;
 	static nsec_t since, last;
 	static uint64_t random = 7;
 
 	if (w->since != since || time < last) {
-		seen = (struct tune_seen){0};
+		seen = (struct seen){0};
 		since = w->since;
 	}
 	last = time;
@@ -122,7 +122,7 @@ static nsec_t rate_changed;
 
 /* From then on jobs come half as often. */
 static void does_at_half_the_rate(const struct world *w, const struct terms *terms, nsec_t time,
-				  struct tune_seen *ret) {
+				  struct seen *ret) {
 	nsec_t before = rate_changed > w->since ? rate_changed - w->since : 0;
 
 	before = before < time ? before : time;
@@ -148,12 +148,12 @@ static void another_rate_is_noticed(void **state) {
 /* One job each tenth of a second; the first ones of each way happen to be in time, and a try has
  * hardly more. */
 static void does_little(const struct world *w, const struct terms *terms, nsec_t time,
-			struct tune_seen *ret) {
+			struct seen *ret) {
 	uint64_t jobs = time / (100 * MS);
 	uint64_t late = jobs > 3 ? jobs - 3 : 0;
 
 	(void)w;
-	*ret = (struct tune_seen){jobs, late_jobs[terms[0].level] ? late : 0, jobs * MS, 0};
+	*ret = (struct seen){jobs, late_jobs[terms[0].level] ? late : 0, jobs * MS, 0};
 }
 
 static void a_lost_task_stays_lost_in_short_tries(void **state) {
@@ -177,7 +177,7 @@ static void a_lost_task_stays_lost_in_short_tries(void **state) {
 
 static void few_jobs_say_nothing(void **state) {
 	struct world w = fake_world((const unsigned[LEVELS]){500, 0, 0, 0, 0});
-	const struct tune_seen seen = {15, 15, 15 * MS, 0};
+	const struct seen seen = {15, 15, 15 * MS, 0};
 	bool ask;
 
 	(void)state;
@@ -264,7 +264,7 @@ static double counted_jobs(const struct tune *t, unsigned task) {
 static void coming_and_going_keeps_what_was_counted(void **state) {
 	const struct plan_task tasks[] = {{.known = false}, task(5 * MS, 5 * MS, 4, MS, MS)};
 	struct world w = fake_world((const unsigned[LEVELS]){300, 500, 200, 400, 600});
-	struct tune_seen seen[MODEL_TASKS_MAX] = {0};
+	struct seen seen[MODEL_TASKS_MAX] = {0};
 	const int come[] = {-1, 0}, go[] = {1};
 	unsigned n_ways, round, now;
 	double jobs;

@@ -14,13 +14,13 @@
 #include "tests/unit/tune-world.h"
 
 static double play(const struct plan_task *truth, const struct terms *terms, unsigned n,
-		   struct tune_seen *ret) {
+		   struct seen *ret) {
 	struct model_result r[MODEL_TASKS_MAX];
 	double misses = 0;
 
 	assert_true(plan_predict(&h200, truth, terms, n, r));
 	for (unsigned i = 0; i < n; i++) {
-		ret[i] = (struct tune_seen){r[i].done, r[i].missed, r[i].response, 0};
+		ret[i] = (struct seen){r[i].done, r[i].missed, r[i].response, 0};
 		misses += r[i].missed;
 	}
 	return misses;
@@ -28,7 +28,7 @@ static double play(const struct plan_task *truth, const struct terms *terms, uns
 
 /* A GPU that is a model itself, of other tasks than those that are known. */
 static void does_as_the_model(const struct world *w, const struct terms *terms, nsec_t time,
-			      struct tune_seen *ret) {
+			      struct seen *ret) {
 	static struct terms of[MODEL_TASKS_MAX];
 	static struct model_result r[MODEL_TASKS_MAX];
 
@@ -39,8 +39,8 @@ static void does_as_the_model(const struct world *w, const struct terms *terms, 
 	for (unsigned i = 0; i < w->n; i++) {
 		nsec_t jobs = time / w->truth[i].model.period;
 
-		ret[i] = (struct tune_seen){jobs, jobs * r[i].missed / r[i].released,
-					    jobs * (r[i].response / r[i].done), 0};
+		ret[i] = (struct seen){jobs, jobs * r[i].missed / r[i].released,
+				       jobs * (r[i].response / r[i].done), 0};
 	}
 }
 
@@ -67,7 +67,7 @@ static void be_mistaken(struct mistaken *m, nsec_t known, nsec_t whole, const ns
 static const nsec_t light_load[2] = {2 * MS, 6 * MS}, heavy_load[2] = {3 * MS, 8 * MS};
 
 static double late(const struct mistaken *m, const struct plan_task *tasks) {
-	struct tune_seen seen[3];
+	struct seen seen[3];
 
 	return play(tasks, tune_way(&m->w.tune)->terms, 3, seen);
 }
@@ -172,13 +172,13 @@ static void the_way_with_fewest_late_jobs_stays(void **state) {
 /* A thousand jobs a second of one task, and twenty of another: at level 0 all of the latter are
  * late, at level 1 more of the former. */
 static void does_as_two_tasks(const struct world *w, const struct terms *terms, nsec_t time,
-			      struct tune_seen *ret) {
+			      struct seen *ret) {
 	nsec_t jobs = time / MS, few = time / (50 * MS);
 	bool first = terms[0].level == 0;
 
 	(void)w;
-	ret[0] = (struct tune_seen){jobs, jobs * (first ? 50 : 90) / 1000, jobs * MS, 0};
-	ret[1] = (struct tune_seen){few, first ? few : 0, few * MS, 0};
+	ret[0] = (struct seen){jobs, jobs * (first ? 50 : 90) / 1000, jobs * MS, 0};
+	ret[1] = (struct seen){few, first ? few : 0, few * MS, 0};
 }
 
 static void a_task_of_few_jobs_is_not_given_up(void **state) {
@@ -201,7 +201,7 @@ static void a_task_of_few_jobs_is_not_given_up(void **state) {
 
 /* A single late job may be chance. */
 static void does_one_late_job(const struct world *w, const struct terms *terms, nsec_t time,
-			      struct tune_seen *ret) {
+			      struct seen *ret) {
 	nsec_t few = time / (50 * MS);
 
 	does_as_two_tasks(w, terms, time, ret);
@@ -246,14 +246,14 @@ static void what_was_counted_before_is_judged_anew(void **state) {
 
 /* Of each task's jobs, of a thousand, at each level. */
 static void does_as_two_tasks_of_three_levels(const struct world *w, const struct terms *terms,
-					      nsec_t time, struct tune_seen *ret) {
+					      nsec_t time, struct seen *ret) {
 	static const unsigned late[3][2] = {{300, 500}, {260, 0}, {200, 400}};
 	nsec_t jobs[2] = {time / MS, time / (20 * MS)};
 
 	(void)w;
 	for (unsigned i = 0; i < 2; i++) {
-		ret[i] = (struct tune_seen){jobs[i], jobs[i] * late[terms[0].level][i] / 1000,
-					    jobs[i] * MS, 0};
+		ret[i] = (struct seen){jobs[i], jobs[i] * late[terms[0].level][i] / 1000,
+				       jobs[i] * MS, 0};
 	}
 }
 
@@ -310,7 +310,7 @@ static struct {
 } queue;
 
 static void does_queue(const struct world *w, const struct terms *terms, nsec_t time,
-		       struct tune_seen *ret) {
+		       struct seen *ret) {
 	const struct queue_level *now = &queue.by_level[terms[0].level];
 	uint64_t released = time / MS, most = time * now->done / 1000 / MS, done, caught_up;
 
@@ -326,7 +326,7 @@ static void does_queue(const struct world *w, const struct terms *terms, nsec_t 
 		    : now->done > 1000 ? queue.before * now->done / (now->done - 1000)
 				       : UINT64_MAX;
 	caught_up = caught_up < done ? caught_up : done;
-	*ret = (struct tune_seen){
+	*ret = (struct seen){
 		.jobs = done,
 		.missed = (queue.seen_late ? caught_up : 0) + (done - caught_up) * now->late / 1000,
 		.response = done * MS,
@@ -386,12 +386,12 @@ static void what_a_trial_left_behind_is_done_before_the_best_is_counted(void **s
 /* Sixty late jobs, of which fifty were released before. */
 static void jobs_made_up_for_are_late_once(void **state) {
 	struct world w = queue_world((const struct queue_level[]){{1000, 0}}, 1);
-	struct tune_seen seen = {0};
+	struct seen seen = {0};
 	bool ask;
 
 	(void)state;
 	assert_int_equal(tune_judge(&w.tune, &seen, WINDOW / 10, &ask), TUNE_WAIT);
-	seen = (struct tune_seen){.jobs = 1000, .missed = 60, .behind = -50};
+	seen = (struct seen){.jobs = 1000, .missed = 60, .behind = -50};
 	tune_judge(&w.tune, &seen, WINDOW, &ask);
 	assert_int_equal(w.tune.ways[0].missed[0], 10);
 }
@@ -644,7 +644,7 @@ static void the_rule_may_be_the_plan(void **state) {
 
 /* Half as many jobs more of level 3 are late when it is tried first. */
 static void does_worse_at_first(const struct world *w, const struct terms *terms, nsec_t time,
-				struct tune_seen *ret) {
+				struct seen *ret) {
 	static unsigned tried;
 
 	does_as_its_level_says(w, terms, time, ret);

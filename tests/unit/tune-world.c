@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 bool give_plan(struct world *w, const struct plan *plan) {
-	struct tune_seen seen[MODEL_TASKS_MAX] = {{0}};
+	struct seen seen[MODEL_TASKS_MAX] = {{0}};
 
 	if (w->tune.n_ways > 0) {
 		w->does(w, tune_way(&w->tune)->terms, w->time - w->since, seen);
@@ -34,7 +34,7 @@ void make_plan(struct world *w) {
 }
 
 enum tune_action look(struct world *w) {
-	struct tune_seen seen[MODEL_TASKS_MAX];
+	struct seen seen[MODEL_TASKS_MAX];
 	enum tune_action action;
 	bool ask;
 
@@ -70,13 +70,13 @@ const unsigned *late_jobs;
 unsigned unreported_jobs;
 
 void does_as_its_level_says(const struct world *w, const struct terms *terms, nsec_t time,
-			    struct tune_seen *ret) {
+			    struct seen *ret) {
 	nsec_t jobs = time / MS;
 	nsec_t known = jobs - jobs * unreported_jobs / 1000;
 
 	(void)w;
-	*ret = (struct tune_seen){known, known * late_jobs[terms[0].level] / 1000, known * MS,
-				  jobs - known};
+	*ret = (struct seen){known, known * late_jobs[terms[0].level] / 1000, known * MS,
+			     jobs - known};
 }
 
 void fake_way(struct plan_way *way, unsigned level) {

@@ -17,7 +17,7 @@ struct world {
 	unsigned n;
 	/* Of each task's jobs under @terms in @time. */
 	void (*does)(const struct world *w, const struct terms *terms, nsec_t time,
-		     struct tune_seen *ret);
+		     struct seen *ret);
 	const struct plan_task *known, *truth;
 	nsec_t time, since; /* now; the terms hold */
 	unsigned n_tries, n_plans;
@@ -43,7 +43,7 @@ extern const unsigned *late_jobs; /* by level */
 extern unsigned unreported_jobs;  /* of a thousand */
 
 void does_as_its_level_says(const struct world *w, const struct terms *terms, nsec_t time,
-			    struct tune_seen *ret);
+			    struct seen *ret);
 void fake_way(struct plan_way *way, unsigned level);
 
 /* A plan of level @first, and others of those below @n. */

@@ -9,9 +9,6 @@
 
 #include "daemon/core/steer/renumber.h"
 
-/* Fewer jobs say nothing. */
-#define JOBS_MIN 16
-
 /* A task is mispredicted if the part of its jobs that is late differs by this from the prediction;
  * its kernels are slower or faster than known if its responses differ as well, by more than plans
  * leave room for (SEARCH_SLOW). A new plan takes seconds, in which the searches for the last one
@@ -36,16 +33,8 @@
 #define GLANCE_PART 100
 #define WATCH_PART  4
 
-/* A task is behind if so many releases have passed whose jobs come next; the best way holds for
- * this part of a window at most until none is. */
-#define WAITING_MIN 2
-#define CLEAR_PART  4
-
-/* A settled way is looked at again if another part of a task's jobs is late than before, by this
- * and so many standard deviations of chance, or if it makes so many times as many jobs. */
-#define MISSES_DIFFER  0.02
-#define CHANCE_DIFFERS 3.0
-#define RATE_DIFFERS   1.5
+/* The best way holds for this part of a window at most until no task is behind. */
+#define CLEAR_PART 4
 
 /* Windows of a settled way grow to 2 to the power of this. */
 #define REVIEWS_MAX 6
@@ -114,10 +103,6 @@ const char *tune_action_name(enum tune_action action) {
 	return NULL;
 }
 
-static double ratio(uint64_t part, uint64_t whole) {
-	return whole ? (double)part / (double)whole : 0;
-}
-
 /* The same for one that is settled. */
 static nsec_t watch_window(const struct tune *t) {
 	return t->window << (t->reviews < REVIEWS_MAX ? t->reviews : REVIEWS_MAX);
@@ -158,8 +143,8 @@ static void parts_alone(const struct tune *t, double *ret) {
 	for (unsigned k = 0; k < t->n; k++) {
 		const struct tune_way *way = i != NONE ? &t->ways[i] : NULL;
 
-		ret[k] = way && way->jobs[k] >= JOBS_MIN ? way->missed[k] / way->jobs[k]
-							 : t->alone[k];
+		ret[k] = way && way->jobs[k] >= SEEN_JOBS_MIN ? way->missed[k] / way->jobs[k]
+							      : t->alone[k];
 	}
 }
 
@@ -218,7 +203,7 @@ static double predicted_cost(const struct tune *t, const struct plan_way *way) {
 
 	parts_alone(t, alone);
 	for (unsigned i = 0; i < t->n; i++) {
-		double n = (double)(t->recent[i].jobs + t->recent[i].unreported);
+		double n = seen_jobs(&t->recent[i]);
 
 		part[i] = model_result_late(&way->predicted[i]);
 		late += part[i] * n;
@@ -411,29 +396,22 @@ void tune_move(struct tune *t, const struct plan_gpu *gpu, const struct plan_tas
 
 /* ---- what was seen ---- */
 
-struct tune_seen tune_seen_since(const struct tune_seen *seen, const struct tune_seen *before) {
-	return (struct tune_seen){
-		.jobs = seen->jobs - before->jobs,
-		.missed = seen->missed - before->missed,
-		.response = seen->response - before->response,
-		.unreported = seen->unreported - before->unreported,
-		.behind = seen->behind - before->behind,
-		.waiting = seen->waiting,
-	};
-}
-
 /* By how much more of its jobs were late than predicted; < 0: less; 0: too little is known. */
-static double misprediction(const struct model_result *predicted, const struct tune_seen *seen) {
-	double more = ratio(seen->missed, seen->jobs) - model_result_late(predicted);
-	bool known = seen->jobs >= JOBS_MIN && predicted->done > 0 &&
-		     ratio(seen->unreported, seen->jobs) <= UNREPORTED_MAX;
+static double misprediction(const struct model_result *predicted, const struct seen *seen) {
+	double more = seen_late(seen) - model_result_late(predicted);
+	bool known = seen->jobs >= SEEN_JOBS_MIN && predicted->done > 0 &&
+		     (double)seen->unreported / (double)seen->jobs <= UNREPORTED_MAX;
 
 	return known && fabs(more) > MISSES_MORE ? more : 0;
 }
 
+static double mean(nsec_t sum, uint64_t n) {
+	return n ? (double)sum / (double)n : 0;
+}
+
 /* Whether a task that misses more, or less, than predicted is slower, or faster, than it was taken
  * for. */
-static bool correct(struct tune *t, const struct tune_seen *seen) {
+static bool correct(struct tune *t, const struct seen *seen) {
 	const struct tune_way *way = &t->ways[t->now];
 	const struct model_result *predicted = way->way.predicted;
 	bool any = false;
@@ -444,8 +422,8 @@ static bool correct(struct tune *t, const struct tune_seen *seen) {
 		if (more == 0) {
 			continue;
 		}
-		slower = ratio(seen[i].response, seen[i].jobs - (uint64_t)seen[i].behind) /
-			 ratio(predicted[i].response, predicted[i].done);
+		slower = mean(seen[i].response, seen[i].jobs - (uint64_t)seen[i].behind) /
+			 mean(predicted[i].response, predicted[i].done);
 		if (more > 0 ? slower <= SLOWER_LEAST : slower >= 1 / SLOWER_LEAST) {
 			continue;
 		}
@@ -457,66 +435,30 @@ static bool correct(struct tune *t, const struct tune_seen *seen) {
 	return any;
 }
 
-static void count_from(struct tune *t, const struct tune_seen *seen, nsec_t time) {
+static void count_from(struct tune *t, const struct seen *seen, nsec_t time) {
 	t->counts = true;
 	t->from = time;
 	memcpy(t->before, seen, t->n * sizeof(*seen));
 }
 
-/* Releases that passed without a job are late jobs, and those that were made up for are not. */
-static void take_behind(struct tune_seen *seen) {
-	if (seen->behind < -(int64_t)seen->missed) {
-		seen->behind = -(int64_t)seen->missed;
-	}
-	seen->jobs += (uint64_t)seen->behind;
-	seen->missed += (uint64_t)seen->behind;
-}
-
-/* What was counted of each task, and of all: as if those that are not known were like the others.
- */
-static struct tune_seen counted(const struct tune *t, const struct tune_seen *seen,
-				struct tune_seen *ret) {
-	struct tune_seen all = {0};
-
-	for (unsigned i = 0; i < t->n; i++) {
-		ret[i] = tune_seen_since(&seen[i], &t->before[i]);
-		take_behind(&ret[i]);
-		all.jobs += ret[i].jobs;
-		all.missed += ret[i].missed;
-		all.missed +=
-			(uint64_t)(ratio(ret[i].missed, ret[i].jobs) * (double)ret[i].unreported);
-	}
-	return all;
-}
-
 /* The way that holds was counted until now. */
-static void add_counted(struct tune *t, const struct tune_seen *part, nsec_t time) {
+static void add_counted(struct tune *t, const struct seen *part, nsec_t time) {
 	struct tune_way *way = &t->ways[t->now];
 
 	for (unsigned i = 0; i < t->n; i++) {
-		double all = (double)(part[i].jobs + part[i].unreported);
+		double all = seen_jobs(&part[i]);
 
 		way->jobs[i] += all;
-		way->missed[i] += ratio(part[i].missed, part[i].jobs) * all;
+		way->missed[i] += seen_late(&part[i]) * all;
 	}
 	way->time += time - t->from + 1;
 }
 
-static bool is_behind(const struct tune *t, const struct tune_seen *seen) {
-	for (unsigned i = 0; i < t->n; i++) {
-		if (seen[i].waiting >= WAITING_MIN) {
-			return true;
-		}
-	}
-	return false;
-}
-
 /* Fewer jobs, as in a short try, leave it as it was. */
-static void see_lost(struct tune *t, const struct tune_seen *part) {
+static void see_lost(struct tune *t, const struct seen *part) {
 	for (unsigned i = 0; i < t->n; i++) {
-		if (part[i].jobs >= JOBS_MIN) {
-			t->lost[i] = ratio(part[i].missed, part[i].jobs) >=
-				     (t->lost[i] ? SAVED_PART : LOST_PART);
+		if (part[i].jobs >= SEEN_JOBS_MIN) {
+			t->lost[i] = seen_late(&part[i]) >= (t->lost[i] ? SAVED_PART : LOST_PART);
 		}
 	}
 }
@@ -524,10 +466,10 @@ static void see_lost(struct tune *t, const struct tune_seen *part) {
 /* ---- plans ---- */
 
 /* Another way is about to hold, before a window of this one is over. */
-static void add_rest(struct tune *t, const struct tune_seen *seen, nsec_t time) {
-	struct tune_seen part[MODEL_TASKS_MAX], all = counted(t, seen, part);
+static void add_rest(struct tune *t, const struct seen *seen, nsec_t time) {
+	struct seen part[MODEL_TASKS_MAX], all = seen_count(seen, t->before, t->n, part);
 
-	if (!t->settled && !t->clearing && all.jobs >= JOBS_MIN) {
+	if (!t->settled && !t->clearing && all.jobs >= SEEN_JOBS_MIN) {
 		add_counted(t, part, time);
 	}
 }
@@ -552,7 +494,7 @@ static bool offers_nothing(const struct tune *t, const struct plan *plan) {
 				   predicted_part(t, t->ways[t->now].way.predicted);
 }
 
-bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *seen, nsec_t time) {
+bool tune_plan(struct tune *t, const struct plan *plan, const struct seen *seen, nsec_t time) {
 	bool any = t->n_ways > 0, first = t->planned == NONE;
 	bool judged = t->round > 0 && !t->quiet;
 	unsigned i, before = t->now;
@@ -591,7 +533,7 @@ bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *
 /* ---- the end of a window ---- */
 
 /* @part: of each task, what was counted in @time. */
-static bool is_clearly_worse(const struct tune *t, const struct tune_seen *part, nsec_t time) {
+static bool is_clearly_worse(const struct tune *t, const struct seen *part, nsec_t time) {
 	struct tune_way way = {.time = time};
 	unsigned best = best_way(t);
 	double late = 0, luck;
@@ -608,15 +550,15 @@ static bool is_clearly_worse(const struct tune *t, const struct tune_seen *part,
 	return late > luck && cost_of_part(t, &way, 1 - luck / late) > rate(t, best) * (double)time;
 }
 
-static void refer_to(struct tune *t, const struct tune_seen *part, nsec_t time) {
+static void refer_to(struct tune *t, const struct seen *part, nsec_t time) {
 	t->has_reference = true;
 	t->reference_time = time;
 	memcpy(t->reference, part, t->n * sizeof(*part));
 }
 
 /* The way that holds stays, after @part. */
-static enum tune_action settle(struct tune *t, const struct tune_seen *seen, nsec_t time,
-			       const struct tune_seen *part, bool quiet) {
+static enum tune_action settle(struct tune *t, const struct seen *seen, nsec_t time,
+			       const struct seen *part, bool quiet) {
 	t->settled = true;
 	t->quiet = quiet;
 	t->odd = false;
@@ -626,8 +568,8 @@ static enum tune_action settle(struct tune *t, const struct tune_seen *seen, nse
 }
 
 /* All were tried that could be: the best way holds for a whole window, or for good. */
-static enum tune_action hold_best(struct tune *t, const struct tune_seen *seen, nsec_t time,
-				  const struct tune_seen *part) {
+static enum tune_action hold_best(struct tune *t, const struct seen *seen, nsec_t time,
+				  const struct seen *part) {
 	unsigned best = best_way(t);
 	bool tried = t->trying, same = best == t->now, over = t->round >= TUNE_ROUNDS_MAX;
 
@@ -651,8 +593,8 @@ static unsigned next_way(const struct tune *t) {
 }
 
 /* @anew: a settled way did something else than before. */
-static enum tune_action after_window(struct tune *t, const struct tune_seen *seen, nsec_t time,
-				     const struct tune_seen *part, uint64_t missed, bool anew) {
+static enum tune_action after_window(struct tune *t, const struct seen *seen, nsec_t time,
+				     const struct seen *part, uint64_t missed, bool anew) {
 	unsigned next;
 
 	if (!t->trying) {
@@ -669,7 +611,7 @@ static enum tune_action after_window(struct tune *t, const struct tune_seen *see
 	if (next == NONE) {
 		return hold_best(t, seen, time, part);
 	}
-	if (is_behind(t, seen) && t->now != best_way(t)) {
+	if (seen_behind(seen, t->n) && t->now != best_way(t)) {
 		hold(t, best_way(t), false);
 		t->clearing = true;
 		return TUNE_BACK;
@@ -679,8 +621,8 @@ static enum tune_action after_window(struct tune *t, const struct tune_seen *see
 }
 
 /* A way holds that is not counted yet. */
-static enum tune_action before_window(struct tune *t, const struct tune_seen *seen, nsec_t time) {
-	nsec_t part = t->trying ? BEGIN_PART : is_behind(t, seen) ? CLEAR_PART : STEP_PART;
+static enum tune_action before_window(struct tune *t, const struct seen *seen, nsec_t time) {
+	nsec_t part = t->trying ? BEGIN_PART : seen_behind(seen, t->n) ? CLEAR_PART : STEP_PART;
 	unsigned next;
 
 	if (time < t->window / part) {
@@ -698,33 +640,10 @@ static enum tune_action before_window(struct tune *t, const struct tune_seen *se
 
 /* ---- a settled way ---- */
 
-/* Whether the parts of late jobs differ by more than chance. */
-static bool misses_differ(const struct tune_seen *a, const struct tune_seen *b) {
-	double n = (double)a->jobs, m = (double)b->jobs;
-	double both = (double)(a->missed + b->missed) / (n + m);
-	double chance = sqrt(both * (1 - both) * (1 / n + 1 / m));
-
-	return fabs(ratio(a->missed, a->jobs) - ratio(b->missed, b->jobs)) >
-	       MISSES_DIFFER + CHANCE_DIFFERS * chance;
-}
-
-static bool rates_differ(const struct tune_seen *a, nsec_t a_time, const struct tune_seen *b,
-			 nsec_t b_time) {
-	double x = (double)(a->jobs + a->unreported) / (double)a_time;
-	double y = (double)(b->jobs + b->unreported) / (double)b_time;
-
-	return (a->jobs >= JOBS_MIN && x > y * RATE_DIFFERS) ||
-	       (b->jobs >= JOBS_MIN && y > x * RATE_DIFFERS);
-}
-
 /* Whether any task does something else than when the way settled. */
-static bool do_differently(const struct tune *t, const struct tune_seen *part, nsec_t time) {
+static bool do_differently(const struct tune *t, const struct seen *part, nsec_t time) {
 	for (unsigned i = 0; i < t->n; i++) {
-		const struct tune_seen *was = &t->reference[i];
-
-		if (rates_differ(was, t->reference_time, &part[i], time) ||
-		    (was->jobs >= JOBS_MIN && part[i].jobs >= JOBS_MIN &&
-		     misses_differ(was, &part[i]))) {
+		if (seen_differs(&t->reference[i], t->reference_time, &part[i], time)) {
 			return true;
 		}
 	}
@@ -733,8 +652,7 @@ static bool do_differently(const struct tune *t, const struct tune_seen *part, n
 
 /* After a window of a settled way. If no job is late, no other way can do better. Return: whether
  * all ways are to be looked at again. */
-static bool is_to_review(struct tune *t, const struct tune_seen *part, nsec_t time,
-			 uint64_t missed) {
+static bool is_to_review(struct tune *t, const struct seen *part, nsec_t time, uint64_t missed) {
 	bool odd = t->has_reference && missed > 0 && do_differently(t, part, time);
 	bool again = odd && t->odd;
 
@@ -751,9 +669,8 @@ static void forget_counts(struct tune *t) {
 	}
 }
 
-enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t time,
-			    bool *ret_ask) {
-	struct tune_seen part[MODEL_TASKS_MAX], all;
+enum tune_action tune_judge(struct tune *t, const struct seen *seen, nsec_t time, bool *ret_ask) {
+	struct seen part[MODEL_TASKS_MAX], all;
 	enum tune_action action, wait = t->settled ? TUNE_KEEP : TUNE_WAIT;
 	bool over, anew = false;
 
@@ -765,9 +682,10 @@ enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t
 		action = before_window(t, seen, time);
 		return action == TUNE_WAIT ? wait : action;
 	}
-	all = counted(t, seen, part);
+	all = seen_count(seen, t->before, t->n, part);
 	see_lost(t, part);
-	over = time - t->from >= (t->settled ? watch_window(t) : window(t)) && all.jobs >= JOBS_MIN;
+	over = time - t->from >= (t->settled ? watch_window(t) : window(t)) &&
+	       all.jobs >= SEEN_JOBS_MIN;
 	if (!over && !is_clearly_worse(t, part, time - t->from)) {
 		return wait;
 	}

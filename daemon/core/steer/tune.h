@@ -25,13 +25,10 @@
  * another number of jobs), all ways are looked at again. After each such review the windows are
  * twice as long, so noise, and tasks that can't be served better, are soon left alone.
  *
- * A release that passes without a job is a late job, of the way that held then: its job, if it
- * still comes, is late whatever holds by that time. A way that leaves such jobs behind makes those
- * that come next late, too. So the best way holds until they are done, or for a while, before
- * another one is tried, and its own count begins then.
- *
- * Jobs of which no account came are a hole in what is measured: they count as late as often as the
- * task's others, and a task with many of them corrects nothing.
+ * A way that leaves jobs behind whose releases have passed (seen.h) makes those that come next
+ * late, too. So the best way holds until they are done, or for a while, before another one is
+ * tried, and its own count begins then. A task with many jobs of which nothing is known corrects
+ * nothing.
  *
  * Tasks without a deadline may come and go meanwhile: what was counted beside others counts, too.
  *
@@ -43,6 +40,7 @@
 #pragma once
 
 #include "daemon/core/steer/plan.h"
+#include "daemon/core/steer/seen.h"
 
 /* Windows until the best way stays, for as long as the tasks are the same. */
 #define TUNE_ROUNDS_MAX 6
@@ -56,15 +54,6 @@ struct tune_way {
 	/* Of each task while it was counted; with those of which nothing is known. */
 	double jobs[MODEL_TASKS_MAX], missed[MODEL_TASKS_MAX];
 	nsec_t time; /* it was counted; 0: not yet */
-};
-
-/* What a task's jobs did since the terms hold. */
-struct tune_seen {
-	uint64_t jobs, missed;
-	nsec_t response;     /* sum over the jobs */
-	uint64_t unreported; /* jobs more, of which nothing is known */
-	int64_t behind;	  /* releases more that passed without a job; < 0: jobs made up for some */
-	uint64_t waiting; /* releases that have passed and whose jobs come next; now */
 };
 
 struct tune {
@@ -84,14 +73,14 @@ struct tune {
 	bool ask;	  /* for a new plan */
 	bool counts;	  /* from `from`, when `before` had been seen, on */
 	nsec_t from;
-	struct tune_seen before[MODEL_TASKS_MAX];
-	struct tune_seen recent[MODEL_TASKS_MAX]; /* in the last whole window of any way */
+	struct seen before[MODEL_TASKS_MAX];
+	struct seen recent[MODEL_TASKS_MAX]; /* in the last whole window of any way */
 	nsec_t recent_time;
 	bool lost[MODEL_TASKS_MAX]; /* most of the task's jobs were late, when there were enough */
 
 	/* Of a settled way. */
 	bool has_reference;
-	struct tune_seen reference[MODEL_TASKS_MAX]; /* what the tasks did when it settled */
+	struct seen reference[MODEL_TASKS_MAX]; /* what the tasks did when it settled */
 	nsec_t reference_time;
 	bool odd;	  /* in the last window they did something else */
 	unsigned reviews; /* so far, while the tasks are the same */
@@ -107,9 +96,6 @@ enum tune_action {
 
 /* "wait", "try", "back", "plan", "keep". */
 const char *tune_action_name(enum tune_action action);
-
-/* What @seen has beyond @before, which was seen earlier of the same task. */
-struct tune_seen tune_seen_since(const struct tune_seen *seen, const struct tune_seen *before);
 
 /* Begins anew, for @n tasks, without a plan. @window: the first one. */
 void tune_start(struct tune *t, unsigned n, nsec_t window);
@@ -136,7 +122,7 @@ void tune_resume(struct tune *t);
 /* @plan was made for the tasks. @seen of each task, since the way that holds does, for @time.
  * Return: whether the terms have to be set to those of tune_way(). If so, or if it is the first
  * plan, tune_judge() looks at it. */
-bool tune_plan(struct tune *t, const struct plan *plan, const struct tune_seen *seen, nsec_t time);
+bool tune_plan(struct tune *t, const struct plan *plan, const struct seen *seen, nsec_t time);
 
 /* What @way was seen to cost, in late jobs: tasks that are late more often than under MPS alone
  * count as in model_worse(). */
@@ -155,5 +141,4 @@ void tune_apply(const struct tune *t, struct plan_task *tasks, unsigned sms,
 
 /* What tune_way() did: @seen of each task, since it holds, for @time. @ret_ask: a new plan has to
  * be made, with tune_apply(), whatever is returned. */
-enum tune_action tune_judge(struct tune *t, const struct tune_seen *seen, nsec_t time,
-			    bool *ret_ask);
+enum tune_action tune_judge(struct tune *t, const struct seen *seen, nsec_t time, bool *ret_ask);

@@ -304,15 +304,15 @@ void planning_answer(struct planning *p, const struct scene *scene, struct plan 
 }
 
 /* What was found out about the ways that there are. */
-static void log_ways(const struct tune *t, size_t gpu) {
-	for (unsigned i = 0; i < t->n_ways; i++) {
-		const struct tune_way *way = &t->ways[i];
+static void log_ways(const struct ways *w, size_t gpu) {
+	for (unsigned i = 0; i < w->n_ways; i++) {
+		nsec_t time = w->way[i].time;
 
-		if (way->time > 0) {
+		if (time > 0) {
 			log_debug("GPU %zu: way %u%s cost %.0f late jobs a second in %llu ms", gpu,
-				  i, i == t->now ? ", which holds now," : "",
-				  tune_cost(t, way) * NSEC_PER_SEC / (double)way->time,
-				  (unsigned long long)(way->time / NSEC_PER_MSEC));
+				  i, i == w->now ? ", which holds now," : "",
+				  ways_rate(w, i) * NSEC_PER_SEC,
+				  (unsigned long long)(time / NSEC_PER_MSEC));
 		}
 	}
 }
@@ -326,13 +326,13 @@ static void act(struct planning *p, const struct scene *scene, enum tune_action 
 		judge_later(p);
 		break;
 	case TUNE_TRY:
-		log_ways(&p->tune, scene->gpu);
+		log_ways(&p->tune.ways, scene->gpu);
 		log_debug("GPU %zu: jobs are late, something else is tried", scene->gpu);
 		write_way(p, scene,
 			  "planned: tried because jobs were late, and fewer are expected to be");
 		break;
 	case TUNE_BACK:
-		log_ways(&p->tune, scene->gpu);
+		log_ways(&p->tune.ways, scene->gpu);
 		log_debug("GPU %zu: of what was tried, the terms with the fewest late jobs hold",
 			  scene->gpu);
 		write_way(p, scene,

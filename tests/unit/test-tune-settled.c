@@ -194,16 +194,16 @@ static void a_hole_corrects_nothing(void **state) {
 	double whole;
 
 	(void)state;
-	while (w.tune.ways[0].time == 0) {
+	while (w.tune.ways.way[0].time == 0) {
 		look(&w);
 	}
-	whole = w.tune.ways[0].missed[0];
+	whole = w.tune.ways.way[0].missed[0];
 	w = fake_world(late);
 	unreported_jobs = 500;
-	while (w.tune.ways[0].time == 0) {
+	while (w.tune.ways.way[0].time == 0) {
 		look(&w);
 	}
-	assert_true(fabs(w.tune.ways[0].missed[0] - whole) <= 2);
+	assert_true(fabs(w.tune.ways.way[0].missed[0] - whole) <= 2);
 	assert_int_equal(w.n_plans, 0);
 	assert_true(w.tune.slow[0] == 1);
 	/* A few don't matter. */
@@ -239,13 +239,13 @@ static void tasks_that_stay_keep_what_is_known(void **state) {
 	look_until_kept(&w);
 	before = tune_way(&w.tune)->terms[0];
 	w.tune.slow[0] = 1.5;
-	w.tune.alone[0] = 0.5;
+	w.tune.ways.alone[0] = 0.5;
 	w.tune.lost[0] = true;
 	tune_move(&w.tune, &h200, tasks, from, 2);
-	assert_int_equal(w.tune.n, 2);
-	assert_int_equal(w.tune.n_ways, 1);
+	assert_int_equal(w.tune.ways.n, 2);
+	assert_int_equal(w.tune.ways.n_ways, 1);
 	assert_true(w.tune.slow[0] == 1 && w.tune.slow[1] == 1.5);
-	assert_true(w.tune.alone[0] == 0 && w.tune.alone[1] == 0.5);
+	assert_true(w.tune.ways.alone[0] == 0 && w.tune.ways.alone[1] == 0.5);
 	assert_true(!w.tune.lost[0] && w.tune.lost[1]);
 	assert_true(terms_equal(&tune_way(&w.tune)->terms[1], &before));
 	assert_true(tune_way(&w.tune)->terms[0].n > 0);
@@ -254,8 +254,8 @@ static void tasks_that_stay_keep_what_is_known(void **state) {
 static double counted_jobs(const struct tune *t, unsigned task) {
 	double all = 0;
 
-	for (unsigned i = 0; i < t->n_ways; i++) {
-		all += t->ways[i].jobs[task];
+	for (unsigned i = 0; i < t->ways.n_ways; i++) {
+		all += t->ways.way[i].jobs[task];
 	}
 	return all;
 }
@@ -272,13 +272,13 @@ static void coming_and_going_keeps_what_was_counted(void **state) {
 
 	(void)state;
 	look_until_kept(&w);
-	n_ways = w.tune.n_ways;
+	n_ways = w.tune.ways.n_ways;
 	round = w.tune.round;
 	now = level(&w);
 	jobs = counted_jobs(&w.tune, 0);
 	assert_true(jobs > 0 && n_ways > 1);
 	tune_move(&w.tune, &h200, tasks, come, 2);
-	assert_int_equal(w.tune.n_ways, n_ways);
+	assert_int_equal(w.tune.ways.n_ways, n_ways);
 	assert_true(counted_jobs(&w.tune, 1) == jobs);
 	assert_true(counted_jobs(&w.tune, 0) == 0);
 	assert_int_equal(w.tune.round, round);
@@ -308,14 +308,14 @@ static void ways_that_became_the_same_are_one(void **state) {
 
 	(void)state;
 	look_until_kept(&w);
-	t->ways[0].way.terms[0] = tune_way(t)->terms[0];
-	t->ways[0].time = t->ways[t->now].time = NSEC_PER_SEC;
-	t->ways[0].jobs[0] = t->ways[t->now].jobs[0] = 100;
-	assert_int_not_equal(t->now, 0);
+	t->ways.way[0].plan.terms[0] = tune_way(t)->terms[0];
+	t->ways.way[0].time = t->ways.way[t->ways.now].time = NSEC_PER_SEC;
+	t->ways.way[0].jobs[0] = t->ways.way[t->ways.now].jobs[0] = 100;
+	assert_int_not_equal(t->ways.now, 0);
 	tune_move(t, &h200, tasks, stays, 1);
-	assert_int_equal(t->now, 0);
-	assert_int_equal(t->ways[0].time, 2 * NSEC_PER_SEC);
-	assert_true(t->ways[0].jobs[0] == 200);
+	assert_int_equal(t->ways.now, 0);
+	assert_int_equal(t->ways.way[0].time, 2 * NSEC_PER_SEC);
+	assert_true(t->ways.way[0].jobs[0] == 200);
 }
 
 /* What was counted is still known, and what was tried just then is not gone on with. */

@@ -354,7 +354,7 @@ static void a_way_that_falls_behind_is_not_the_best(void **state) {
 	(void)state;
 	look_until_kept(&w);
 	assert_true(was_tried(&w, 1));
-	assert_true(w.tune.ways[1].time < WINDOW / 10); /* and soon given up */
+	assert_true(w.tune.ways.way[1].time < WINDOW / 10); /* and soon given up */
 	assert_int_equal(level(&w), 0);
 }
 
@@ -380,7 +380,7 @@ static void what_a_trial_left_behind_is_done_before_the_best_is_counted(void **s
 	look_until_kept(&w);
 	assert_true(was_tried(&w, 1));
 	assert_int_equal(level(&w), 0);
-	assert_true(w.tune.ways[0].missed[0] <= w.tune.ways[0].jobs[0] / 4);
+	assert_true(w.tune.ways.way[0].missed[0] <= w.tune.ways.way[0].jobs[0] / 4);
 }
 
 /* Sixty late jobs, of which fifty were released before. */
@@ -393,7 +393,7 @@ static void jobs_made_up_for_are_late_once(void **state) {
 	assert_int_equal(tune_judge(&w.tune, &seen, WINDOW / 10, &ask), TUNE_WAIT);
 	seen = (struct seen){.jobs = 1000, .missed = 60, .behind = -50};
 	tune_judge(&w.tune, &seen, WINDOW, &ask);
-	assert_int_equal(w.tune.ways[0].missed[0], 10);
+	assert_int_equal(w.tune.ways.way[0].missed[0], 10);
 }
 
 static void a_plan_better_than_all_others_comes_back(void **state) {
@@ -429,7 +429,7 @@ static void a_plan_of_fewer_late_jobs_is_taken_before_there_is_one(void **state)
 	struct plan other;
 
 	(void)state;
-	w.tune.ways[w.tune.now].way.predicted[0] = (struct model_result){
+	w.tune.ways.way[w.tune.ways.now].plan.predicted[0] = (struct model_result){
 		.released = 1000, .missed = 12, .done = 1000, .response = 1000};
 	look_until_kept(&w);
 	fake_plan(&other, 3, 0);
@@ -525,9 +525,9 @@ static void a_late_answer_is_tried(void **state) {
 
 /* Of a thousand jobs so many are late, by prediction. */
 static void predict(struct world *w, unsigned level, unsigned missed) {
-	for (unsigned i = 0; i < w->tune.n_ways; i++) {
-		if (w->tune.ways[i].way.terms[0].level == level) {
-			w->tune.ways[i].way.predicted[0].missed = missed;
+	for (unsigned i = 0; i < w->tune.ways.n_ways; i++) {
+		if (w->tune.ways.way[i].plan.terms[0].level == level) {
+			w->tune.ways.way[i].plan.predicted[0].missed = missed;
 		}
 	}
 }
@@ -678,12 +678,12 @@ static void a_plan_in_between_loses_no_count(void **state) {
 	for (unsigned i = 0; i < 5; i++) {
 		look(&w);
 	}
-	way = w.tune.now;
-	before = w.tune.ways[way].time;
+	way = w.tune.ways.now;
+	before = w.tune.ways.way[way].time;
 	fake_plan(&other, 5, 0);
 	assert_true(give_plan(&w, &other));
 	assert_int_equal(level(&w), 5);
-	assert_true(w.tune.ways[way].time >= before + 3 * WINDOW / 20);
+	assert_true(w.tune.ways.way[way].time >= before + 3 * WINDOW / 20);
 }
 
 static void a_new_plan_is_not_tried_if_it_is_predicted_worse(void **state) {

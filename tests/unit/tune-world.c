@@ -13,7 +13,7 @@
 bool give_plan(struct world *w, const struct plan *plan) {
 	struct seen seen[MODEL_TASKS_MAX] = {{0}};
 
-	if (w->tune.n_ways > 0) {
+	if (w->tune.ways.n_ways > 0) {
 		w->does(w, tune_way(&w->tune)->terms, w->time - w->since, seen);
 	}
 	return tune_plan(&w->tune, plan, seen, w->time - w->since);
@@ -117,9 +117,9 @@ unsigned level(const struct world *w) {
 }
 
 bool was_tried(const struct world *w, unsigned level) {
-	for (unsigned i = 0; i < w->tune.n_ways; i++) {
-		if (w->tune.ways[i].way.terms[0].level == level) {
-			return w->tune.ways[i].time > 0;
+	for (unsigned i = 0; i < w->tune.ways.n_ways; i++) {
+		if (w->tune.ways.way[i].plan.terms[0].level == level) {
+			return w->tune.ways.way[i].time > 0;
 		}
 	}
 	return false;

@@ -10,15 +10,11 @@
  * rest is waiting. It stands for what the model does not know (caches, memory, a slow host). If a
  * task is late less often and its response is shorter, its kernels are faster. Then a new plan is
  * asked for. While any job is late, the other ways that came with the plan are meanwhile tried for
- * a fifth of the window each, those first that are predicted best; one that is clearly worse than
- * the best is given up at once, and one that is predicted to be worse than the best way is, by more
- * than predictions are off, is not tried at all, for a trial costs late jobs. The new plan is tried
- * likewise. Trials are short: one that may be the best, with some luck, is tried again. What held
- * before there was a plan, the rule, was counted then, so no plan stays that does worse. The way
- * with the fewest late jobs a second, counting those of tasks that are late more often than MPS
- * alone would have them as model_worse() does, then holds for another window, half as long again.
- * What MPS alone does is what it did if it was counted, else as the last plan predicts it; what was
- * counted before is judged by that, too. After some rounds the best one stays.
+ * a fifth of the window each, as far as that may be worth it (ways.h), those first that are
+ * predicted best; one that is clearly worse than the best is given up at once. The new plan is
+ * tried likewise. What held before there was a plan, the rule, was counted then, so no plan stays
+ * that does worse. The way that costs least then holds for another window, half as long again.
+ * After some rounds the best one stays.
  *
  * What stays is watched. If the tasks then do something else, for two windows one after the other,
  * than when it settled (another part of a task's jobs is late, more or fewer, or the task makes
@@ -41,41 +37,24 @@
 
 #include "daemon/core/steer/plan.h"
 #include "daemon/core/steer/seen.h"
+#include "daemon/core/steer/ways.h"
 
 /* Windows until the best way stays, for as long as the tasks are the same. */
 #define TUNE_ROUNDS_MAX 6
 
-/* Ways that are remembered. */
-#define TUNE_WAYS_MAX 8
-
-struct tune_way {
-	struct plan_way way;
-	double slow[MODEL_TASKS_MAX]; /* as in struct tune, when it was predicted */
-	/* Of each task while it was counted; with those of which nothing is known. */
-	double jobs[MODEL_TASKS_MAX], missed[MODEL_TASKS_MAX];
-	nsec_t time; /* it was counted; 0: not yet */
-};
-
 struct tune {
-	unsigned n;    /* tasks; 0: nothing is tuned */
 	nsec_t window; /* the first; each one after it is half as long again */
 	unsigned round;
-	double slow[MODEL_TASKS_MAX];  /* kernels take so many times as long as in their profile */
-	double alone[MODEL_TASKS_MAX]; /* by the last plan */
-	struct tune_way ways[TUNE_WAYS_MAX];
-	unsigned n_ways;
-	unsigned now;	  /* the way that holds */
-	unsigned planned; /* the way of the last plan; TUNE_WAYS_MAX: there was none */
-	bool trying;	  /* for a short window */
-	bool clearing;	  /* of what the last one left behind, before another one is tried */
-	bool settled;	  /* the way that holds stays, and is watched */
-	bool quiet;	  /* because no job was late */
-	bool ask;	  /* for a new plan */
-	bool counts;	  /* from `from`, when `before` had been seen, on */
+	double slow[MODEL_TASKS_MAX]; /* kernels take so many times as long as in their profile */
+	struct ways ways;
+	bool trying;   /* the way that holds, for a short window */
+	bool clearing; /* of what the last one left behind, before another one is tried */
+	bool settled;  /* the way that holds stays, and is watched */
+	bool quiet;    /* because no job was late */
+	bool ask;      /* for a new plan */
+	bool counts;   /* from `from`, when `before` had been seen, on */
 	nsec_t from;
 	struct seen before[MODEL_TASKS_MAX];
-	struct seen recent[MODEL_TASKS_MAX]; /* in the last whole window of any way */
-	nsec_t recent_time;
 	bool lost[MODEL_TASKS_MAX]; /* most of the task's jobs were late, when there were enough */
 
 	/* Of a settled way. */
@@ -123,10 +102,6 @@ void tune_resume(struct tune *t);
  * Return: whether the terms have to be set to those of tune_way(). If so, or if it is the first
  * plan, tune_judge() looks at it. */
 bool tune_plan(struct tune *t, const struct plan *plan, const struct seen *seen, nsec_t time);
-
-/* What @way was seen to cost, in late jobs: tasks that are late more often than under MPS alone
- * count as in model_worse(). */
-double tune_cost(const struct tune *t, const struct tune_way *way);
 
 /* The way that holds. There was a plan, or tune_rule(). */
 const struct plan_way *tune_way(const struct tune *t);

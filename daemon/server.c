@@ -13,6 +13,7 @@
 #include "daemon/base/listener.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
+#include "daemon/base/timer.h"
 #include "daemon/base/util.h"
 #include "daemon/config/reload.h"
 #include "daemon/control/control.h"
@@ -56,7 +57,7 @@ struct server {
 	struct sessions sessions;
 	struct hold hold;
 	struct steer steer;
-	struct event look; /* at engine_next_look() */
+	struct timer look; /* at engine_next_look() */
 	nsec_t look_at;	   /* when that is due; 0: it is not set */
 	struct totals totals;
 	struct watched watched; /* pointers to what is here */
@@ -420,7 +421,7 @@ int server_new(struct server **ret, const struct server_parts *parts) {
 	server->parts.metrics_fd = -1; /* until it is ours */
 	server->started = server->parts.now();
 	server->refused.uid = LOG_NO_USER;
-	event_assign(&server->look, parts->base, -1, EV_TIMEOUT, on_look, server);
+	timer_init(&server->look, parts->base, on_look, server);
 	r = make_owned(server, parts);
 	if (r == 0) {
 		r = listener_new(&server->shim_listener, parts->base, shim_fd, on_shim, server);
@@ -452,7 +453,7 @@ void server_listen_at(struct server *server, const char *name, int fd) {
 struct server *server_free(struct server *server) {
 	if (server) {
 		server_stop(server);
-		event_del(&server->look);
+		timer_stop(&server->look);
 		steer_deinit(&server->steer);
 		hold_deinit(&server->hold);
 		late_deinit(&server->late);
@@ -466,18 +467,14 @@ struct server *server_free(struct server *server) {
 /* Sets the timer to the next time at which the engine has to look. One that is set too early does
  * no harm: it looks, and is set again. */
 static void watch_time(struct server *server) {
-	nsec_t next = engine_next_look(server->engine), now, left;
-	struct timeval t;
+	nsec_t next = engine_next_look(server->engine), now;
 
 	if (next == 0 || (server->look_at && server->look_at <= next)) {
 		return;
 	}
 	now = server->parts.now();
-	left = next > now ? next - now : 0;
-	t = nsec_timeval(left + 1);
-	if (event_add(&server->look, &t) == 0) {
-		server->look_at = next;
-	}
+	timer_set(&server->look, (next > now ? next - now : 0) + 1);
+	server->look_at = next;
 }
 
 static void on_look(evutil_socket_t fd, short what, void *userdata) {

@@ -10,6 +10,7 @@
 
 #include "daemon/base/client-socket.h"
 #include "daemon/base/log.h"
+#include "daemon/base/timer.h"
 #include "daemon/base/util.h"
 
 /* Connections that are not wanted, between two rests. At up to 10 us each this is less than a
@@ -24,7 +25,8 @@ enum listener_state {
 
 struct listener {
 	int fd; /* owned */
-	struct event readable, retry;
+	struct event readable;
+	struct timer retry;
 	enum listener_state state;
 	unsigned n_unwanted; /* since the last rest */
 	struct log_budget log;
@@ -32,18 +34,14 @@ struct listener {
 	void *userdata;
 };
 
-static const struct timeval second = {.tv_sec = 1};
-
-static void pause_accepting(struct listener *l, enum listener_state state,
-			    const struct timeval *for_so_long) {
-	if (event_add(&l->retry, for_so_long) == 0) {
-		event_del(&l->readable);
-		l->state = state;
-	}
+static void pause_accepting(struct listener *l, enum listener_state state, nsec_t for_so_long) {
+	timer_set(&l->retry, for_so_long);
+	event_del(&l->readable);
+	l->state = state;
 }
 
 static void stop(struct listener *l, int error) {
-	pause_accepting(l, LISTENER_STOPPED, &second);
+	pause_accepting(l, LISTENER_STOPPED, NSEC_PER_SEC);
 	log_client(
 		&l->log, LOG_LEVEL_WARNING,
 		"Can't accept connections: %s; waiting until one is closed (raise LimitNOFILE= or "
@@ -52,9 +50,7 @@ static void stop(struct listener *l, int error) {
 }
 
 void listener_rest(struct listener *l, nsec_t time) {
-	struct timeval t = nsec_timeval(time);
-
-	pause_accepting(l, LISTENER_RESTING, &t);
+	pause_accepting(l, LISTENER_RESTING, time);
 }
 
 /* One connection: it costs as much as some requests, so programs are heard before the next. */
@@ -91,7 +87,7 @@ int listener_new(struct listener **ret, struct event_base *base, int fd,
 	l->userdata = userdata;
 	l->log.uid = LOG_NO_USER;
 	event_assign(&l->readable, base, fd, EV_READ | EV_PERSIST, on_readable, l);
-	event_assign(&l->retry, base, -1, 0, on_retry, l);
+	timer_init(&l->retry, base, on_retry, l);
 	*ret = l;
 	return 0;
 }
@@ -99,7 +95,7 @@ int listener_new(struct listener **ret, struct event_base *base, int fd,
 struct listener *listener_free(struct listener *l) {
 	if (l) {
 		event_del(&l->readable);
-		event_del(&l->retry);
+		timer_stop(&l->retry);
 		client_socket_close(l->fd);
 		free(l);
 	}
@@ -130,9 +126,9 @@ void listener_resume(struct listener *l) {
 		return;
 	}
 	if (event_add(&l->readable, NULL) == 0) {
-		event_del(&l->retry);
+		timer_stop(&l->retry);
 		l->state = LISTENER_ACCEPTING;
 	} else {
-		event_add(&l->retry, &second); /* no memory now */
+		timer_set(&l->retry, NSEC_PER_SEC); /* no memory now */
 	}
 }

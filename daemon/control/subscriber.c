@@ -28,11 +28,11 @@
 
 /* From the first event to the packet that has it. With PACKETS_PER_SEND this is 100,000 events a
  * second for each subscriber, more than there are at 20,000 jobs a second. */
-static const struct timeval send_after = {.tv_usec = 10000};
+#define SEND_AFTER	 (10 * NSEC_PER_MSEC)
 #define PACKETS_PER_SEND 8
 
 /* Between two readings of power while somebody watches. */
-static const struct timeval power_every = {.tv_sec = 1, .tv_usec = 100000};
+#define POWER_EVERY (1100 * NSEC_PER_MSEC)
 
 struct subscriber {
 	TAILQ_ENTRY(subscriber) link;
@@ -260,14 +260,14 @@ static void on_send(evutil_socket_t fd, short what, void *userdata) {
 		more |= send_some(s);
 	}
 	if (more) {
-		event_add(&all->send, &send_after);
+		timer_set(&all->send, SEND_AFTER);
 	}
 }
 
 void subscribers_wake(void *userdata) {
 	struct subscribers *all = userdata;
 
-	event_add(&all->send, &send_after);
+	timer_set(&all->send, SEND_AFTER);
 }
 
 /* Reports the readings that have come since the last time, and asks for the next ones. */
@@ -284,7 +284,7 @@ static void on_power(evutil_socket_t fd, short what, void *userdata) {
 	all->power_seen = now;
 	inventory_refresh(inventory, now);
 	if (all->n > 0) {
-		event_add(&all->power, &power_every);
+		timer_set(&all->power, POWER_EVERY);
 	}
 }
 
@@ -293,13 +293,13 @@ void subscribers_init(struct subscribers *all, const struct watched *watched, st
 	*all = (struct subscribers){
 		.watched = watched, .report = report, .late = late, .totals = totals};
 	TAILQ_INIT(&all->list);
-	event_assign(&all->send, watched->base, -1, 0, on_send, all);
-	event_assign(&all->power, watched->base, -1, 0, on_power, all);
+	timer_init(&all->send, watched->base, on_send, all);
+	timer_init(&all->power, watched->base, on_power, all);
 }
 
 void subscribers_deinit(struct subscribers *all) {
-	event_del(&all->send);
-	event_del(&all->power);
+	timer_stop(&all->send);
+	timer_stop(&all->power);
 }
 
 bool subscribers_watch_ops(const struct subscribers *all, const struct session *session) {
@@ -331,7 +331,7 @@ void subscribers_take_ops(struct subscribers *all, const struct session *session
 			  const Sbeet__OpBatch *batch) {
 	if (ops_write(&all->ops, session, batch) && !all->ops_awake) {
 		all->ops_awake = true;
-		event_add(&all->send, &send_after);
+		timer_set(&all->send, SEND_AFTER);
 	}
 }
 
@@ -386,7 +386,7 @@ int subscriber_new(struct subscriber **ret, struct subscribers *all, struct cont
 	TAILQ_INSERT_TAIL(&all->list, s, link);
 	if (all->n++ == 0) {
 		all->power_seen = start.now_ns;
-		event_add(&all->power, &power_every);
+		timer_set(&all->power, POWER_EVERY);
 	}
 	*ret = s;
 	if (ops) {
@@ -415,6 +415,6 @@ struct subscriber *subscriber_free(struct subscriber *s) {
 void subscriber_resume(struct subscriber *s) {
 	s->full = false;
 	if (send_some(s)) {
-		event_add(&s->all->send, &send_after);
+		timer_set(&s->all->send, SEND_AFTER);
 	}
 }

@@ -7,11 +7,11 @@
  */
 #pragma once
 
-#include <event2/event_struct.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "daemon/base/timer.h"
 #include "daemon/watch/ops.h"
 #include "proto/units.h"
 
@@ -34,9 +34,8 @@ struct subscribers {
 	struct totals *totals;
 
 	struct subscriber_list list;
-	struct event send;  /* timer */
-	struct event power; /* timer */
-	nsec_t power_seen;  /* readings up to this time have been reported */
+	struct timer send, power;
+	nsec_t power_seen; /* readings up to this time have been reported */
 	unsigned n;
 	struct ops ops; /* for those who are told of operations */
 	bool ops_awake; /* they will be looked at soon */

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/timer.h"
 #include "daemon/base/util.h"
 #include "daemon/mps/mps-find.h"
 #include "daemon/mps/mps-walk.h"
@@ -56,7 +57,8 @@ struct mps {
 
 	pid_t pid; /* of one that is our child; 0: none */
 	int pidfd; /* owned; of the control daemon, ours or not; -1: not known */
-	struct event gone, timer;
+	struct event gone;
+	struct timer timer;
 	nsec_t since;	 /* in this state */
 	nsec_t back_off; /* before the next start */
 	unsigned n_restarts;
@@ -130,12 +132,6 @@ static void settle(struct mps *mps) {
 	}
 }
 
-static void set_timer(struct mps *mps, nsec_t after) {
-	struct timeval t = nsec_timeval(after);
-
-	event_add(&mps->timer, &t);
-}
-
 static void watch(struct mps *mps, int pidfd) {
 	if (mps->pidfd >= 0) {
 		event_del(&mps->gone);
@@ -204,7 +200,7 @@ static void on_down(struct mps *mps, const char *why, const char *log) {
 		     "restart sbeet-mps",
 		     why, log);
 	}
-	set_timer(mps, mps->back_off);
+	timer_set(&mps->timer, mps->back_off);
 	log_warning(
 		"MPS: the control daemon in '%s': %s. Programs that start now take turns on "
 		"the GPU",
@@ -259,7 +255,7 @@ static void launch(struct mps *mps) {
 		return;
 	}
 	watch(mps, pidfd);
-	set_timer(mps, START_LOOK);
+	timer_set(&mps->timer, START_LOOK);
 }
 
 static void on_gone(evutil_socket_t fd, short what, void *userdata) {
@@ -278,7 +274,7 @@ static void on_gone(evutil_socket_t fd, short what, void *userdata) {
 		}
 	}
 	mps->pid = 0;
-	event_del(&mps->timer);
+	timer_stop(&mps->timer);
 	on_down(mps, why, mps->directories.log);
 }
 
@@ -293,7 +289,7 @@ static void on_timer(evutil_socket_t fd, short what, void *userdata) {
 		} else if (nsec_now() - mps->since > START_LIMIT) {
 			kill(mps->pid, SIGKILL); /* on_gone() does the rest */
 		} else {
-			set_timer(mps, START_LOOK);
+			timer_set(&mps->timer, START_LOOK);
 		}
 	} else if (mps->state == MPS_DOWN) {
 		if (mps->mode == MPS_MODE_START) {
@@ -301,7 +297,7 @@ static void on_timer(evutil_socket_t fd, short what, void *userdata) {
 			launch(mps);
 		} else if (!look(mps)) {
 			back_off(mps);
-			set_timer(mps, mps->back_off);
+			timer_set(&mps->timer, mps->back_off);
 		}
 	}
 }
@@ -361,7 +357,7 @@ static void on_counted(void *userdata, int error, const struct mps_result *resul
 			on_up(mps);
 		}
 	} else if (mps->state == MPS_STARTING) {
-		set_timer(mps, START_LOOK); /* not yet */
+		timer_set(&mps->timer, START_LOOK); /* not yet */
 	} else if (error == -EIO && lives(mps)) {
 		/* It may not take orders from our user, and serves its clients all the same. */
 		take_unasked(mps, copy.why);
@@ -380,7 +376,7 @@ static void count(struct mps *mps) {
 		return;
 	}
 	if (mps->state == MPS_STARTING) {
-		set_timer(mps, START_LOOK);
+		timer_set(&mps->timer, START_LOOK);
 		return;
 	}
 	take_unasked(mps,
@@ -447,7 +443,7 @@ int mps_new(struct mps **ret, struct event_base *base, enum mps_mode mode, const
 		free(mps);
 		return -ENAMETOOLONG;
 	}
-	event_assign(&mps->timer, base, -1, EV_TIMEOUT, on_timer, mps);
+	timer_init(&mps->timer, base, on_timer, mps);
 	*ret = mps;
 	return 0;
 }
@@ -475,7 +471,7 @@ struct mps *mps_free(struct mps *mps, bool in_use) {
 		for (size_t i = 0; i < TERMINATIONS_MAX; i++) {
 			mps_walk_free(mps->terminations[i].walk);
 		}
-		event_del(&mps->timer);
+		timer_stop(&mps->timer);
 		if (mps->pid > 0 && in_use) {
 			log_info(
 				"MPS: the control daemon (pid %d) goes on, as programs hang on "

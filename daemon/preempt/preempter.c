@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/timer.h"
 #include "daemon/base/util.h"
 #include "daemon/preempt/helper.h"
 #include "proto/rm.h"
@@ -29,7 +30,7 @@
 #define REFUSED_MAX 20
 
 /* Seconds for one that was dismissed to end. */
-#define DISMISS_S 3
+#define DISMISS_NS (3 * NSEC_PER_SEC)
 
 struct preempter {
 	struct event_base *base; /* borrowed */
@@ -38,7 +39,8 @@ struct preempter {
 	bool simulated;
 	int socket;	  /* owned; -1: it does not run */
 	pid_t pid, ended; /* 0: none; ended: to be reaped */
-	struct event heard, restart;
+	struct event heard;
+	struct timer restart;
 	unsigned starts, restarts; /* of late */
 	nsec_t started;
 	bool given_up;
@@ -99,7 +101,6 @@ static struct order_report sum_reports(const struct preempter *p) {
  * over programs. */
 static void lose(struct preempter *p, const char *why) {
 	nsec_t now = nsec_now();
-	struct timeval t = nsec_timeval(RESTART_NS);
 
 	if (p->socket < 0) {
 		return;
@@ -112,7 +113,7 @@ static void lose(struct preempter *p, const char *why) {
 	p->report = (struct order_report){0};
 	p->restarts = now - p->started > RESTARTS_FORGET ? 1 : p->restarts + 1;
 	log_warning("The process that preempts programs has ended (%s)", why);
-	event_add(&p->restart, &t);
+	timer_set(&p->restart, RESTART_NS);
 }
 
 static void log_effect(unsigned gpu, const struct order_gpu *g) {
@@ -189,12 +190,10 @@ static int find_idle(const struct order_report *sum) {
 
 /* It is of no use. */
 static void give_up(struct preempter *p, int gpu, const char *failure, const char *why) {
-	struct timeval t = {.tv_sec = DISMISS_S};
-
 	log_warning("GPU %d: %s: they ask for their jobs", gpu, why);
 	p->failure = failure;
 	dismiss(p);
-	event_add(&p->restart, &t);
+	timer_set(&p->restart, DISMISS_NS);
 	p->given_up = true;
 	p->changed(p->userdata);
 }
@@ -318,7 +317,7 @@ int preempter_new(struct preempter **ret, struct event_base *base, bool simulate
 				.userdata = userdata,
 				.simulated = simulated,
 				.socket = -1};
-	event_assign(&p->restart, base, -1, EV_TIMEOUT, on_restart, p);
+	timer_init(&p->restart, base, on_restart, p);
 	r = start(p);
 	if (r < 0) {
 		util_closep(&p->socket);
@@ -332,7 +331,7 @@ int preempter_new(struct preempter **ret, struct event_base *base, bool simulate
 
 struct preempter *preempter_free(struct preempter *p) {
 	if (p) {
-		event_del(&p->restart);
+		timer_stop(&p->restart);
 		dismiss(p);
 		free(p);
 	}

@@ -15,6 +15,7 @@
 
 #include "daemon/base/log.h"
 #include "daemon/base/runtime.h"
+#include "daemon/base/timer.h"
 #include "daemon/base/util.h"
 #include "proto/limits.h"
 
@@ -35,7 +36,8 @@ struct watched {
 struct guard {
 	struct runtime *runtime; /* borrowed */
 	int inotify;		 /* owned */
-	struct event changed, patience;
+	struct event changed;
+	struct timer patience;
 	guard_replaced_fn replaced;
 	void *userdata;
 	struct watched watched[WATCHED_MAX];
@@ -106,14 +108,13 @@ static void on_patience(evutil_socket_t fd, short what, void *userdata) {
 }
 
 static void on_changed(evutil_socket_t fd, short what, void *userdata) {
-	struct timeval patience = nsec_timeval(PATIENCE);
 	struct guard *guard = userdata;
 	char events[4096] __attribute__((aligned(8)));
 
 	/* Which names is all the same: those that matter are looked at. */
 	while (read(guard->inotify, events, sizeof(events)) > 0) {
 	}
-	event_add(&guard->patience, &patience);
+	timer_set(&guard->patience, PATIENCE);
 }
 
 int guard_new(struct guard **ret, struct event_base *base, struct runtime *runtime,
@@ -131,7 +132,7 @@ int guard_new(struct guard **ret, struct event_base *base, struct runtime *runti
 	r = guard->inotify < 0 ? -errno : 0;
 	event_assign(&guard->changed, base, guard->inotify, EV_READ | EV_PERSIST, on_changed,
 		     guard);
-	event_assign(&guard->patience, base, -1, EV_TIMEOUT, on_patience, guard);
+	timer_init(&guard->patience, base, on_patience, guard);
 	if (r == 0 && event_add(&guard->changed, NULL) < 0) {
 		r = -ENOMEM;
 	}
@@ -147,7 +148,7 @@ struct guard *guard_free(struct guard *guard) {
 	if (guard) {
 		if (guard->inotify >= 0) {
 			event_del(&guard->changed);
-			event_del(&guard->patience);
+			timer_stop(&guard->patience);
 			close(guard->inotify);
 		}
 		free(guard);

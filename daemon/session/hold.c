@@ -102,19 +102,17 @@ static void on_hold(evutil_socket_t fd, short what, void *userdata) {
 
 void hold_init(struct hold *hold, struct sessions *all, nsec_t limit) {
 	*hold = (struct hold){.all = all, .limit = limit};
-	event_assign(&hold->timer, all->base, -1, EV_TIMEOUT, on_hold, hold);
+	timer_init(&hold->timer, all->base, on_hold, hold);
 }
 
 void hold_deinit(struct hold *hold) {
-	event_del(&hold->timer);
+	timer_stop(&hold->timer);
 }
 
 void hold_watch(struct hold *hold) {
 	nsec_t pause = hold->limit / 2 < LOOK_MAX ? hold->limit / 2 : LOOK_MAX;
-	struct timeval t = nsec_timeval(pause + 1);
 
-	if (hold->limit > 0 && engine_any_waits(hold->all->engine) &&
-	    !event_pending(&hold->timer, EV_TIMEOUT, NULL)) {
-		event_add(&hold->timer, &t); /* without memory: at the next event */
+	if (hold->limit > 0 && engine_any_waits(hold->all->engine) && !timer_is_set(&hold->timer)) {
+		timer_set(&hold->timer, pause + 1);
 	}
 }

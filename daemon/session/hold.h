@@ -24,8 +24,7 @@
  */
 #pragma once
 
-#include <event2/event_struct.h>
-
+#include "daemon/base/timer.h"
 #include "proto/units.h"
 
 struct sessions;
@@ -37,7 +36,7 @@ struct sessions;
 struct hold {
 	struct sessions *all; /* borrowed, outlive us */
 	nsec_t limit;	      /* --max-hold; 0: none. May change at any time */
-	struct event timer;
+	struct timer timer;
 	nsec_t looked; /* last */
 	nsec_t awake;  /* since then it has looked all the time */
 };

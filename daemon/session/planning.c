@@ -17,11 +17,11 @@
 void planning_init(struct planning *p, const struct sessions *all, struct planner *planner,
 		   size_t gpu, event_callback_fn judge, void *userdata) {
 	*p = (struct planning){.all = all, .planner = planner, .gpu = gpu};
-	event_assign(&p->judge, all->base, -1, 0, judge, userdata);
+	timer_init(&p->judge, all->base, judge, userdata);
 }
 
 void planning_deinit(struct planning *p) {
-	event_del(&p->judge);
+	timer_stop(&p->judge);
 	free(p->kept);
 }
 
@@ -150,10 +150,7 @@ static void move_plan(struct planning *p, const struct scene *scene, const int *
 }
 
 static void judge_later(struct planning *p) {
-	nsec_t step = tune_step(&p->tune);
-	struct timeval tv = nsec_timeval(step);
-
-	event_add(&p->judge, &tv);
+	timer_set(&p->judge, tune_step(&p->tune));
 }
 
 /* Another way holds from now on, and is judged. */
@@ -188,7 +185,7 @@ static void log_plan(const struct scene *scene, const struct plan *plan, nsec_t 
 static void forget(struct planning *p, const struct scene *scene, nsec_t window) {
 	forget_question(p);
 	tune_start(&p->tune, scene->n, window);
-	event_del(&p->judge);
+	timer_stop(&p->judge);
 	p->judged = false;
 	p->plans = 0;
 }
@@ -261,7 +258,7 @@ bool planning_follow(struct planning *p, const struct scene *scene, enum scene_c
 	} else {
 		move_plan(p, scene, from);
 		if (change == SCENE_KNOWN) {
-			event_del(&p->judge);
+			timer_stop(&p->judge);
 			tune_again(&p->tune);
 		}
 	}
@@ -294,7 +291,7 @@ void planning_answer(struct planning *p, const struct scene *scene, struct plan 
 	if (tune_plan(&p->tune, plan, seen, time)) {
 		write_way(p, scene,
 			  "planned: of what was tried the fewest jobs are expected to be late");
-	} else if (!event_pending(&p->judge, EV_TIMEOUT, NULL)) {
+	} else if (!timer_is_set(&p->judge)) {
 		judge_later(p);
 	}
 	if (p->outdated) {

@@ -20,9 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-
+#include "daemon/base/timer.h"
 #include "daemon/core/state.h"
 #include "daemon/core/steer/tune.h"
 #include "daemon/session/scene.h"
@@ -60,7 +58,7 @@ struct planning {
 	enum tune_action action; /* the last one; waiting counts only before any other */
 
 	/* Of the plan that holds. */
-	struct event judge; /* pending: it will be judged */
+	struct timer judge; /* set: it will be judged */
 	nsec_t since;
 	bool hopeless[MODEL_TASKS_MAX];	     /* as the last plan says */
 	struct seen before[MODEL_TASKS_MAX]; /* the sessions' counters then */

@@ -13,7 +13,7 @@
 void sharing_init(struct sharing *s, struct event_base *base, event_callback_fn fn,
 		  void *userdata) {
 	*s = (struct sharing){.pause = share_pause(0, true)};
-	event_assign(&s->timer, base, -1, 0, fn, userdata);
+	timer_init(&s->timer, base, fn, userdata);
 }
 
 /* Since the session is there, but for `longest`: since this was asked last. Of jobs that were not
@@ -34,12 +34,6 @@ static struct share_seen seen_of(struct session *session) {
 
 	session->counters.max_response_since = 0;
 	return seen;
-}
-
-static void wait(struct sharing *s) {
-	struct timeval tv = nsec_timeval(s->pause);
-
-	event_add(&s->timer, &tv);
 }
 
 /* Those of the last look, of programs that it has seen. */
@@ -81,8 +75,8 @@ static void start(struct sharing *s, const struct scene *scene) {
 		s->pause = share_pause(0, true);
 		s->looked = 0;
 	}
-	if (!event_pending(&s->timer, EV_TIMEOUT, NULL)) {
-		wait(s);
+	if (!timer_is_set(&s->timer)) {
+		timer_set(&s->timer, s->pause);
 	}
 }
 
@@ -96,7 +90,7 @@ void sharing_follow(struct sharing *s, const struct scene *scene) {
 
 void sharing_stop(struct sharing *s) {
 	s->on = false;
-	event_del(&s->timer);
+	timer_stop(&s->timer);
 }
 
 void sharing_look(struct sharing *s, const struct scene *scene, nsec_t now) {
@@ -120,7 +114,7 @@ void sharing_look(struct sharing *s, const struct scene *scene, nsec_t now) {
 	changed = share_look(&s->known.share, seen, s->looked ? now - s->looked : 0);
 	s->looked = now;
 	s->pause = share_pause(s->pause, busy);
-	wait(s);
+	timer_set(&s->timer, s->pause);
 	if (changed) {
 		log_debug("GPU %zu: programs %s a deadline get more of it", scene->gpu,
 			  s->known.share.trying ? "without" : "with");

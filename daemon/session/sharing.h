@@ -7,9 +7,7 @@
 
 #include <stdbool.h>
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-
+#include "daemon/base/timer.h"
 #include "daemon/core/steer/share.h"
 #include "daemon/session/scene.h"
 
@@ -25,7 +23,7 @@ struct sharing {
 	bool on; /* the GPU is shared; else what is known waits until it is */
 	struct sharing_known known;
 	struct sharing_known other; /* of other programs before: some may be started again */
-	struct event timer;	    /* pending while it is on */
+	struct timer timer;	    /* set while it is on */
 	nsec_t pause;		    /* until it comes; the longer the less there is to see */
 	nsec_t looked;		    /* when sharing_look() was last called, 0: it was not */
 	struct share_seen before[MODEL_TASKS_MAX]; /* the sessions' counters at the last look */

@@ -22,23 +22,20 @@ static void on_timer(evutil_socket_t fd, short what, void *userdata) {
 
 void late_init(struct late *late, const struct watched *watched, struct report *report) {
 	*late = (struct late){.watched = watched, .report = report};
-	event_assign(&late->timer, watched->base, -1, EV_TIMEOUT, on_timer, late);
+	timer_init(&late->timer, watched->base, on_timer, late);
 }
 
 void late_deinit(struct late *late) {
-	event_del(&late->timer);
+	timer_stop(&late->timer);
 }
 
 static void set_timer(struct late *late, nsec_t due) {
 	nsec_t now = late->watched->now(), soonest = now + LOOK_EVERY_NS;
-	struct timeval t;
 
 	soonest = soonest > late->rest ? soonest : late->rest;
 	due = due > soonest ? due : soonest;
-	t = nsec_timeval(due - now + 1);
-	if (event_add(&late->timer, &t) == 0) {
-		late->due = due;
-	}
+	timer_set(&late->timer, due - now + 1);
+	late->due = due;
 }
 
 static void expect(struct late *late, nsec_t deadline) {

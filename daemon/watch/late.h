@@ -8,9 +8,9 @@
  */
 #pragma once
 
-#include <event2/event_struct.h>
 #include <stdbool.h>
 
+#include "daemon/base/timer.h"
 #include "proto/units.h"
 
 struct job;
@@ -20,7 +20,7 @@ struct watched;
 struct late {
 	const struct watched *watched; /* borrowed, outlives us */
 	struct report *report;	       /* borrowed, outlives us */
-	struct event timer;
+	struct timer timer;
 	nsec_t due;  /* when the timer is; 0: it is not set */
 	nsec_t rest; /* no look before */
 };

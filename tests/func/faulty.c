@@ -8,6 +8,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <event2/event.h>
+#include <event2/event_struct.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <pthread.h>
@@ -158,6 +160,16 @@ EXPORT int close(int fd) {
 		}
 	}
 	return NEXT(close)(fd);
+}
+
+/* As if more timers were pending than ever before. */
+EXPORT int event_add(struct event *event, const struct timeval *timeout) {
+	if (page && atomic_load(&page->timers_fail) && timeout && event->ev_fd < 0 &&
+	    !(event->ev_evcallback.evcb_flags & EVLIST_TIMEOUT)) {
+		errno = ENOMEM;
+		return -1;
+	}
+	return NEXT(event_add)(event, timeout);
 }
 
 EXPORT int getsockopt(int fd, int level, int option, void *value, socklen_t *n) {

@@ -14,6 +14,7 @@ struct faulty_page {
 	_Atomic unsigned long memory;	   /* malloc() and its kin, mmap(), pthread_create() */
 	_Atomic unsigned long descriptors; /* what makes a descriptor: EMFILE */
 
+	_Atomic bool timers_fail;      /* event_add() of a timer does: ENOMEM */
 	_Atomic bool null_hangs;       /* close() of /dev/null does, like that of a dead FUSE */
 	_Atomic bool accepts_fail;     /* each accept4() does: EMFILE */
 	_Atomic unsigned long accepts; /* calls of it so far */

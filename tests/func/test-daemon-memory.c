@@ -379,6 +379,12 @@ static bool one_session(const Sbeet__Control__Status *status, void *data) {
 	return status->n_sessions == 1;
 }
 
+static void play_job(struct shim *s, uint64_t job) {
+	shim_request(s->fd, job, 0, MASK_ALL);
+	shim_granted(s->fd, job);
+	shim_done(s->fd, job);
+}
+
 /* Return: how many calls could fail. */
 static unsigned long fail_each(const struct play *play, _Atomic unsigned long *which,
 			       struct shim *witness, uint64_t *job) {
@@ -396,9 +402,7 @@ static unsigned long fail_each(const struct play *play, _Atomic unsigned long *w
 		failed = *which == 0;
 		*which = 0;
 		status_until(one_session, NULL);
-		shim_request(witness->fd, ++*job, 0, MASK_ALL);
-		shim_granted(witness->fd, *job);
-		shim_done(witness->fd, *job);
+		play_job(witness, ++*job);
 		if (!failed) {
 			return n - 1;
 		}
@@ -596,6 +600,40 @@ static void no_job_is_lost_by_a_missing_descriptor_in_a_restart(void **state) {
 	restart_with(false);
 }
 
+/* ---- no memory for a longer time ---- */
+
+/* Something is said within seconds: hears all of it. */
+static void expect_news(int fd) {
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+
+	assert_int_equal(poll(&p, 1, 5000), 1);
+	while (poll(&p, 1, 0) == 1) {
+		assert_true(hear(fd));
+	}
+}
+
+/* Events are told by a timer. It comes while none can be added, and is not forgotten later. */
+static void what_sbeetd_does_by_timers_is_done_without_memory(void **state) {
+	Sbeet__Control__EventsRequest events = SBEET__CONTROL__EVENTS_REQUEST__INIT;
+	struct shim s;
+	int watching;
+
+	prepare();
+	assert_true(try_start("1h"));
+	watching = control_connect();
+	ask_over(watching, SBEET__CONTROL__REQUEST__BODY_EVENTS, &events);
+	s = shim_open("s", MASK_ALL);
+	expect_news(watching);
+	for (uint64_t i = 0; i < 20; i++) {
+		page->timers_fail = i >= 5 && i < 15;
+		play_job(&s, i + 1);
+		expect_news(watching);
+	}
+	close(watching);
+	shim_close(&s);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 /* ---- no descriptors for a longer time ---- */
 
 /* It looks again about every second, and when something was closed, but not all the time: meanwhile
@@ -637,6 +675,7 @@ int main(void) {
 		CASE(daemon_survives_every_missing_descriptor),
 		CASE(no_job_is_lost_by_a_failing_allocation_in_a_restart),
 		CASE(no_job_is_lost_by_a_missing_descriptor_in_a_restart),
+		CASE(what_sbeetd_does_by_timers_is_done_without_memory),
 		CASE(daemon_does_not_spin_without_descriptors),
 		CASE(no_job_is_lost_by_a_failing_allocation_at_the_start),
 		CASE(no_job_is_lost_by_a_missing_descriptor_at_the_start),

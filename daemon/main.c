@@ -16,6 +16,7 @@
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
 #include "daemon/base/runtime.h"
+#include "daemon/base/timer.h"
 #include "daemon/base/util.h"
 #include "daemon/config/options.h"
 #include "daemon/config/reload.h"
@@ -50,11 +51,11 @@ struct daemon {
 	struct awake awake;
 	/* Owned: listening, until the server takes them over; else -1. */
 	int shim_fd, control_fd, metrics_fd;
-	struct server *server;	  /* NULL until the GPUs are known */
-	struct event *signals[3]; /* SIGTERM, SIGINT, SIGHUP */
-	struct event *watchdog;	  /* NULL: not wanted */
-	struct event *status;	  /* NULL: nobody to tell */
-	char told[160];		  /* as status, so far */
+	struct server *server;	       /* NULL until the GPUs are known */
+	struct event *signals[3];      /* SIGTERM, SIGINT, SIGHUP */
+	struct timer watchdog, status; /* if there is a service manager that wants them */
+	nsec_t watchdog_interval;
+	char told[160]; /* as status, so far */
 	bool failed;
 	bool in_use; /* programs were connected when we stopped */
 };
@@ -88,14 +89,20 @@ static void on_signal(evutil_socket_t signal_number, short what, void *userdata)
 }
 
 static void on_watchdog(evutil_socket_t fd, short what, void *userdata) {
+	struct daemon *d = userdata;
+
+	timer_set(&d->watchdog, d->watchdog_interval);
 	notify_watchdog();
 }
+
+#define STATUS_EVERY NSEC_PER_SEC
 
 /* What the service manager shows, when it has changed. */
 static void on_status(evutil_socket_t fd, short what, void *userdata) {
 	struct daemon *d = userdata;
 	char status[sizeof(d->told)];
 
+	timer_set(&d->status, STATUS_EVERY);
 	server_describe(d->server, status, sizeof(status));
 	if (strcmp(status, d->told) != 0) {
 		memcpy(d->told, status, sizeof(status));
@@ -300,10 +307,8 @@ static void on_inventory(void *userdata, int error, const char *why) {
 	log_info("Ready in '%s': %s", runtime_directory(d->runtime), d->told);
 	notify_ready(d->told);
 	if (notify_is_heard()) {
-		d->status = event_new(d->base, -1, EV_PERSIST, on_status, d);
-		if (d->status) {
-			event_add(d->status, &(struct timeval){.tv_sec = 1});
-		}
+		timer_init(&d->status, d->base, on_status, d);
+		timer_set(&d->status, STATUS_EVERY);
 	}
 }
 
@@ -373,8 +378,6 @@ static int take_metrics_socket(struct daemon *d) {
 }
 
 static int add_events(struct daemon *d) {
-	nsec_t interval = notify_watchdog_interval();
-
 	d->signals[0] = evsignal_new(d->base, SIGTERM, on_signal, d);
 	d->signals[1] = evsignal_new(d->base, SIGINT, on_signal, d);
 	d->signals[2] = evsignal_new(d->base, SIGHUP, on_signal, d);
@@ -383,13 +386,10 @@ static int add_events(struct daemon *d) {
 			return -ENOMEM;
 		}
 	}
-	if (interval > 0) {
-		struct timeval t = nsec_timeval(interval);
-
-		d->watchdog = event_new(d->base, -1, EV_PERSIST, on_watchdog, d);
-		if (!d->watchdog || event_add(d->watchdog, &t) < 0) {
-			return -ENOMEM;
-		}
+	d->watchdog_interval = notify_watchdog_interval();
+	if (d->watchdog_interval > 0) {
+		timer_init(&d->watchdog, d->base, on_watchdog, d);
+		timer_set(&d->watchdog, d->watchdog_interval);
 	}
 	return 0;
 }
@@ -521,12 +521,8 @@ static void stop(struct daemon *d) {
 			event_free(d->signals[i]);
 		}
 	}
-	if (d->watchdog) {
-		event_free(d->watchdog);
-	}
-	if (d->status) {
-		event_free(d->status);
-	}
+	timer_stop(&d->watchdog);
+	timer_stop(&d->status);
 	if (d->base) {
 		event_base_free(d->base);
 	}

@@ -2,7 +2,6 @@
 #include "daemon/gpu/learn-store.h"
 
 #include <errno.h>
-#include <event2/event.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -12,6 +11,7 @@
 
 #include "daemon/base/files.h"
 #include "daemon/base/log.h"
+#include "daemon/base/timer.h"
 #include "daemon/base/util.h"
 #include "daemon/gpu/learn.h"
 #include "proto/limits.h"
@@ -21,11 +21,11 @@
 #define FILE_BAD  FILE_NAME ".bad"
 
 /* Between two writings. */
-#define WRITE_EVERY_S 5
+#define WRITE_EVERY (5 * NSEC_PER_SEC)
 
 struct learn_store {
-	struct learn *learn;	/* owned */
-	struct event *timer;	/* owned */
+	struct learn *learn; /* owned */
+	struct timer timer;
 	int directory;		/* owned */
 	uint64_t written;	/* learn_count() of what the file has */
 	uint64_t writing_count; /* of what is being written */
@@ -61,7 +61,7 @@ static void finish_writing(struct learn_store *store) {
 		log_warning(
 			"Can't keep learnt times in '%s': %s; trying again every %d s, and "
 			"they are lost if sbeetd ends before",
-			FILE_NAME, strerror(-store->result), WRITE_EVERY_S);
+			FILE_NAME, strerror(-store->result), (int)(WRITE_EVERY / NSEC_PER_SEC));
 	} else if (store->result == 0 && store->complained) {
 		store->complained = false;
 		log_info("Learnt times are kept in '%s' again", FILE_NAME);
@@ -93,6 +93,7 @@ static void begin_writing(struct learn_store *store) {
 static void on_timer(evutil_socket_t fd, short what, void *userdata) {
 	struct learn_store *store = userdata;
 
+	timer_set(&store->timer, WRITE_EVERY);
 	finish_writing(store);
 	begin_writing(store);
 }
@@ -149,18 +150,15 @@ int learn_store_new(struct learn_store **ret, struct event_base *base, const cha
 	r = store->directory < 0 ? -errno : 0;
 	if (r == 0) {
 		store->learn = learn_new();
-		store->timer = event_new(base, -1, EV_PERSIST, on_timer, store);
-		r = store->learn && store->timer &&
-				    event_add(store->timer,
-					      &(struct timeval){.tv_sec = WRITE_EVERY_S}) == 0
-			    ? load(store)
-			    : -ENOMEM;
+		r = store->learn ? load(store) : -ENOMEM;
 	}
 	if (r < 0) {
 		learn_store_free(store);
 		return r;
 	}
 	store->written = learn_count(store->learn);
+	timer_init(&store->timer, base, on_timer, store);
+	timer_set(&store->timer, WRITE_EVERY);
 	*ret = store;
 	return 0;
 }
@@ -172,9 +170,7 @@ struct learn_store *learn_store_free(struct learn_store *store) {
 			begin_writing(store);
 			finish_writing(store);
 		}
-		if (store->timer) {
-			event_free(store->timer);
-		}
+		timer_stop(&store->timer);
 		if (store->directory >= 0) {
 			close(store->directory);
 		}

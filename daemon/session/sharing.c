@@ -70,10 +70,11 @@ static void start(struct sharing *s, const struct scene *scene) {
 	}
 	find_counters(s, scene, from);
 	scene_remember(scene, &s->known.past);
-	if (!s->on) {
+	if (!s->on) { /* the last programs may have done nothing, and the next look be far off */
 		s->on = true;
 		s->pause = share_pause(0, true);
 		s->looked = 0;
+		timer_stop(&s->timer);
 	}
 	if (!timer_is_set(&s->timer)) {
 		timer_set(&s->timer, s->pause);

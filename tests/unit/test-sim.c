@@ -185,10 +185,6 @@ static void check_energy(const struct world *w, const struct sim_result *result)
 	free(edges);
 }
 
-static void sim_energy_is_the_integral_of_the_schedule(void **state) {
-	for_all(check_energy);
-}
-
 static bool overlap(const struct sim_segment *a, const struct sim_segment *b) {
 	return a->gpu == b->gpu && a->start < b->end && b->start < a->end;
 }
@@ -222,10 +218,6 @@ static void check_sms(const struct world *w, const struct sim_result *result) {
 	}
 }
 
-static void sim_gives_no_sm_twice_and_keeps_the_limit(void **state) {
-	for_all(check_sms);
-}
-
 static void check_times(const struct world *w, const struct sim_result *result) {
 	for (size_t i = 0; i < w->n_segments; i++) {
 		const struct sim_segment *s = &w->segments[i];
@@ -236,10 +228,6 @@ static void check_times(const struct world *w, const struct sim_result *result) 
 			    s->kernel_end <= s->end && s->end <= w->setup.duration);
 		assert_true(s->kernel_end == s->end || !w->setup.params.free_at_kernel_end);
 	}
-}
-
-static void sim_starts_no_job_before_its_release(void **state) {
-	for_all(check_times);
 }
 
 static void check_count(const struct world *w, const struct sim_result *result) {
@@ -266,10 +254,6 @@ static void check_count(const struct world *w, const struct sim_result *result) 
 	assert_memory_equal(&sum, &result->count, sizeof(sum));
 }
 
-static void sim_counts_every_job_once(void **state) {
-	for_all(check_count);
-}
-
 static void check_repeat(const struct world *w, const struct sim_result *result) {
 	struct world again = *w;
 	struct sim_result second;
@@ -291,8 +275,18 @@ static void check_repeat(const struct world *w, const struct sim_result *result)
 	sim_result_deinit(&second);
 }
 
-static void sim_repeats_itself(void **state) {
-	for_all(check_repeat);
+static void check_all(const struct world *w, const struct sim_result *result) {
+	check_energy(w, result);
+	check_sms(w, result);
+	check_times(w, result);
+	check_count(w, result);
+	check_repeat(w, result);
+}
+
+/* Its energy is the integral of the schedule; no SM is given twice, and the limit is kept; no job
+ * starts before its release, and each is counted once; and it does the same again. */
+static void sim_keeps_the_rules(void **state) {
+	for_all(check_all);
 }
 
 /* Whether anything holds SMs of the GPU at a moment. */
@@ -563,11 +557,7 @@ static void sim_refuses_what_cannot_be(void **state) {
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sim_energy_is_the_integral_of_the_schedule),
-		cmocka_unit_test(sim_gives_no_sm_twice_and_keeps_the_limit),
-		cmocka_unit_test(sim_starts_no_job_before_its_release),
-		cmocka_unit_test(sim_counts_every_job_once),
-		cmocka_unit_test(sim_repeats_itself),
+		cmocka_unit_test(sim_keeps_the_rules),
 		cmocka_unit_test(sim_conserves_work_where_the_policy_does),
 		cmocka_unit_test(sim_does_not_care_where_a_gpu_stands),
 		cmocka_unit_test(sim_times_and_judges_by_hand),

@@ -14,24 +14,29 @@
 #include "shim/terms.h"
 #include "shim/value.h"
 
-/* Programs of more streams wait only if the user gave them so many connections. */
+/* Programs of more streams wait only if the user gave them so many connections, and have no more
+ * streams than that. */
 #define STREAMS_MAX 3
 #define CONNECTIONS 32
 
-/* A stream that waits blocks those that share its connection to the GPU. More connections help, but
- * MPS has none to spare: with 32 in each program the fourth was refused (H200). */
-bool gate_others_go_on(void) {
-	static _Atomic int known; /* 1: there are few connections, 2: many; the driver has looked */
+/* The first look is after the driver's, to which the program may have said it late. */
+static bool has_connections(void) {
+	static _Atomic int known; /* 1: few, 2: CONNECTIONS */
 	const char *value;
 
-	if (place_count() <= STREAMS_MAX) {
-		return true;
-	}
 	if (atomic_load_explicit(&known, memory_order_relaxed) == 0) {
 		value = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
 		atomic_store(&known, value && strtoul(value, NULL, 10) >= CONNECTIONS ? 2 : 1);
 	}
 	return atomic_load_explicit(&known, memory_order_relaxed) == 2;
+}
+
+/* A stream that waits blocks those that share its connection to the GPU. More connections help, but
+ * MPS has none to spare: with 32 in each program the fourth was refused (H200). */
+bool gate_others_go_on(void) {
+	unsigned n = place_count();
+
+	return n <= STREAMS_MAX || (n <= CONNECTIONS && has_connections());
 }
 
 /* How long the kernel takes: @profiled, or as measured, or as those of the jobs before seem to; 0:

@@ -26,7 +26,8 @@
 #include "shim/op.h"
 
 /* Whether streams that don't wait go on, beside one that does: not in programs of many streams,
- * which share connections to the GPU. */
+ * which share connections to the GPU. CUDA_DEVICE_MAX_CONNECTIONS=32 makes room for more streams,
+ * but not for any number. */
 bool gate_others_go_on(void);
 
 /* Not inline: see below. */

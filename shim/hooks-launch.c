@@ -219,16 +219,6 @@ static CUresult launch_config(const struct launch *l) {
 
 #define DIM(x, y, z) ((const unsigned[]){x, y, z})
 
-#define CONFIG(gx, gy, gz, bx, by, bz, shared, stream)      \
-	((const CUlaunchConfig){.gridDimX = (gx),           \
-				.gridDimY = (gy),           \
-				.gridDimZ = (gz),           \
-				.blockDimX = (bx),          \
-				.blockDimY = (by),          \
-				.blockDimZ = (bz),          \
-				.sharedMemBytes = (shared), \
-				.hStream = (stream)})
-
 /* It was not launched, and may be there. */
 static inline bool goes_long_way(const struct route_use *u, CUresult rc) {
 	return is_too_small(rc) || (rc != CUDA_SUCCESS && u->shape->waits_first);
@@ -266,17 +256,20 @@ static inline bool goes_long_way(const struct route_use *u, CUresult rc) {
 			.blocks = (uint64_t)gx * gy * gz,                                          \
 		};                                                                                 \
 		struct route_use u;                                                                \
+		CUlaunchConfig there;                                                              \
 		CUresult rc;                                                                       \
                                                                                                    \
 		if (HOT_EXPECT(real && real->name && state_is_ours() &&                            \
 			       route_begin(&u, real, &l))) {                                       \
-			rc = u.shape->waits_first                                                  \
-				     ? dependent_launch(                                           \
-					       real,                                               \
-					       &CONFIG(gx, gy, gz, bx, by, bz, shared, u.at), f,   \
-					       params, extra, is_per_thread)                       \
-				     : real->name(f, gx, gy, gz, bx, by, bz, shared, u.at, params, \
-						  extra);                                          \
+			if (u.shape->waits_first) {                                                \
+				there = launch_plain_config(DIM(gx, gy, gz), DIM(bx, by, bz),      \
+							    shared, u.at);                         \
+				rc = dependent_launch(real, &there, f, params, extra,              \
+						      is_per_thread);                              \
+			} else {                                                                   \
+				rc = real->name(f, gx, gy, gz, bx, by, bz, shared, u.at, params,   \
+						extra);                                            \
+			}                                                                          \
 			route_end(&u, &l, rc);                                                     \
 			if (HOT_EXPECT(!goes_long_way(&u, rc))) {                                  \
 				return rc;                                                         \

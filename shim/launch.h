@@ -22,6 +22,21 @@ struct launch {
 	bool cooperative;
 };
 
+/* What cuLaunchKernelEx() is given for a launch without attributes. */
+static inline CUlaunchConfig launch_plain_config(const unsigned grid[3], const unsigned block[3],
+						 unsigned shared_bytes, CUstream stream) {
+	return (CUlaunchConfig){
+		.gridDimX = grid[0],
+		.gridDimY = grid[1],
+		.gridDimZ = grid[2],
+		.blockDimX = block[0],
+		.blockDimY = block[1],
+		.blockDimZ = block[2],
+		.sharedMemBytes = shared_bytes,
+		.hStream = stream,
+	};
+}
+
 /* In its grid; below 2^63 where the driver takes it. */
 static inline uint64_t launch_blocks(const struct launch *l) {
 	return (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];

@@ -61,16 +61,7 @@ HOT_CODE CUresult dependent_launch(const struct real *real, const CUlaunchConfig
 }
 
 HOT_CODE CUresult dependent_launch_at(const struct launch *l, CUstream at) {
-	CUlaunchConfig config = {
-		.gridDimX = l->grid[0],
-		.gridDimY = l->grid[1],
-		.gridDimZ = l->grid[2],
-		.blockDimX = l->block[0],
-		.blockDimY = l->block[1],
-		.blockDimZ = l->block[2],
-		.sharedMemBytes = l->shared_bytes,
-		.hStream = at,
-	};
+	CUlaunchConfig config = launch_plain_config(l->grid, l->block, l->shared_bytes, at);
 	const struct real *real = real_get();
 	CUresult rc;
 

@@ -52,14 +52,13 @@ static struct instead instead_of(bool is_library, const void *image, const char 
 	return ret;
 }
 
-/* @rc: of an attempt to load it. Return: whether that is it; if not, the program's own is to be
- * loaded, with the options as they were. */
-static bool instead_take(struct instead *i, CUresult rc, void **values) {
+/* @rc: of an attempt to load it. If that failed, the program's own is to be loaded, with the
+ * options as they were. */
+static void instead_take(struct instead *i, CUresult rc, void **values) {
 	i->taken = rc == CUDA_SUCCESS;
 	if (!i->taken && i->values && values) {
 		memcpy(values, i->values, i->n * sizeof(*values));
 	}
-	return i->taken;
 }
 
 static void instead_free(struct instead *i) {
@@ -67,7 +66,7 @@ static void instead_free(struct instead *i) {
 	free(i->values);
 }
 
-/* ---- modules ---- */
+/* ---- what modules and libraries have in common ---- */
 
 /* The options that the twins of what is being loaded are compiled with. */
 static struct jit options_of(unsigned n, const CUjit_option *options, void *const *values) {
@@ -77,62 +76,92 @@ static struct jit options_of(unsigned n, const CUjit_option *options, void *cons
 	return jit;
 }
 
-static bool module_load_instead(struct instead *i, CUmodule *module, unsigned n,
-				CUjit_option *options, void **values) {
-	const struct real *real = real_get();
-
-	return i->image && real->cuModuleLoadDataEx &&
-	       instead_take(i, real->cuModuleLoadDataEx(module, i->image, n, options, values),
-			    values);
-}
+/* One call of the program. */
+struct loading {
+	CUmodule *module; /* where its handle goes; NULL: a library, or nowhere */
+	CUlibrary *library;
+	const void *image; /* NULL: the file at @path */
+	const char *path;
+	struct jit jit;
+	struct instead instead;
+};
 
 /* An image that the linker made has a PTX source that is better to work from, see link.h; and was
  * compiled by the linker. */
-static void module_loaded(CUmodule module, const void *image, const char *path, struct jit jit,
-			  const struct instead *i) {
-	char *ptx = link_source_of(image, &jit);
+static void loaded(const struct loading *l) {
+	struct jit jit = l->jit;
+	char *ptx = link_source_of(l->image, &jit);
+	const void *image = ptx ? ptx : l->image;
 
 	records_drain(); /* they may name kernels of one whose handle it has, that went unseen */
-	kernel_module_loaded(module, ptx ? ptx : image, path, &jit);
+	if (l->module) {
+		kernel_module_loaded(*l->module, image, l->path, &jit);
+	} else {
+		kernel_library_loaded(*l->library, image, l->path, &jit);
+	}
 	link_source_free(ptx);
-	if (i->taken) {
-		kernel_module_waits_first(module);
+	if (l->instead.taken && l->module) {
+		kernel_module_waits_first(*l->module);
+	} else if (l->instead.taken) {
+		kernel_library_waits_first(*l->library);
 	}
 }
 
-/* @load: the program's own call. */
-#define LOAD_MODULE(module, image, path, n, options, values, load)                \
-	do {                                                                      \
-		struct jit jit = options_of(n, options, values);                  \
-		struct instead i = instead_of(false, image, path, n, values);     \
-		CUresult rc = CUDA_SUCCESS;                                       \
-                                                                                  \
-		if (!module_load_instead(&i, module, n, options, values)) {       \
-			rc = load;                                                \
-		}                                                                 \
-		TELL(rc, module, module_loaded(*(module), image, path, jit, &i)); \
-		instead_free(&i);                                                 \
-		return rc;                                                        \
-	} while (0)
+/* @rc: of what loaded it. Return: the same. */
+static CUresult loading_end(struct loading *l, CUresult rc) {
+	TELL(rc, l->module || l->library, loaded(l));
+	instead_free(&l->instead);
+	return rc;
+}
+
+/* ---- modules ---- */
+
+/* Loads what there is in the place of @image or @path; without success the caller loads those. */
+static struct loading module_loading(CUmodule *module, const void *image, const char *path,
+				     unsigned n, CUjit_option *options, void **values) {
+	struct loading l = {.module = module,
+			    .image = image,
+			    .path = path,
+			    .jit = options_of(n, options, values),
+			    .instead = instead_of(false, image, path, n, values)};
+	const struct real *real = real_get();
+
+	if (l.instead.image && real->cuModuleLoadDataEx) {
+		instead_take(&l.instead,
+			     real->cuModuleLoadDataEx(module, l.instead.image, n, options, values),
+			     values);
+	}
+	return l;
+}
 
 CUresult on_cuModuleLoad(CUmodule *module, const char *path) {
-	LOAD_MODULE(module, NULL, path, 0, NULL, NULL, real_get()->cuModuleLoad(module, path));
+	struct loading l = module_loading(module, NULL, path, 0, NULL, NULL);
+
+	return loading_end(&l,
+			   l.instead.taken ? CUDA_SUCCESS : real_get()->cuModuleLoad(module, path));
 }
 
 CUresult on_cuModuleLoadData(CUmodule *module, const void *image) {
-	LOAD_MODULE(module, image, NULL, 0, NULL, NULL,
-		    real_get()->cuModuleLoadData(module, image));
+	struct loading l = module_loading(module, image, NULL, 0, NULL, NULL);
+
+	return loading_end(&l, l.instead.taken ? CUDA_SUCCESS
+					       : real_get()->cuModuleLoadData(module, image));
 }
 
 CUresult on_cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
 			       CUjit_option *options, void **values) {
-	LOAD_MODULE(module, image, NULL, n, options, values,
-		    real_get()->cuModuleLoadDataEx(module, image, n, options, values));
+	struct loading l = module_loading(module, image, NULL, n, options, values);
+
+	return loading_end(&l, l.instead.taken ? CUDA_SUCCESS
+					       : real_get()->cuModuleLoadDataEx(module, image, n,
+										options, values));
 }
 
 CUresult on_cuModuleLoadFatBinary(CUmodule *module, const void *image) {
-	LOAD_MODULE(module, image, NULL, 0, NULL, NULL,
-		    real_get()->cuModuleLoadFatBinary(module, image));
+	struct loading l = module_loading(module, image, NULL, 0, NULL, NULL);
+
+	return loading_end(&l, l.instead.taken ? CUDA_SUCCESS
+					       : real_get()->cuModuleLoadFatBinary(module, image));
 }
 
 CUresult on_cuModuleUnload(CUmodule module) {
@@ -150,18 +179,6 @@ CUresult on_cuModuleGetFunction(CUfunction *function, CUmodule module, const cha
 }
 
 /* ---- libraries ---- */
-
-static void library_loaded(CUlibrary library, const void *image, const char *path, struct jit jit,
-			   const struct instead *i) {
-	char *ptx = link_source_of(image, &jit);
-
-	records_drain();
-	kernel_library_loaded(library, ptx ? ptx : image, path, &jit);
-	link_source_free(ptx);
-	if (i->taken) {
-		kernel_library_waits_first(library);
-	}
-}
 
 /* What is told of a library to the driver, for an image that it has to copy. */
 struct library_options {
@@ -206,7 +223,7 @@ static CUresult library_load_now(CUlibrary library) {
 	return rc;
 }
 
-static bool library_load_instead(struct instead *i, CUlibrary *library, CUjit_option *jit_options,
+static void library_load_instead(struct instead *i, CUlibrary *library, CUjit_option *jit_options,
 				 void **jit_values, unsigned n_jit, const CUlibraryOption *options,
 				 void *const *values, unsigned n) {
 	const struct real *real = real_get();
@@ -214,45 +231,53 @@ static bool library_load_instead(struct instead *i, CUlibrary *library, CUjit_op
 	struct library_options o;
 
 	if (!i->image || !library || !real->cuLibraryGetModule) {
-		return false;
+		return;
 	}
 	if (library_options_init(&o, n, options, values)) {
 		rc = real->cuLibraryLoadData(library, i->image, jit_options, jit_values, n_jit,
 					     o.options, o.values, o.n);
 	}
 	library_options_deinit(&o);
-	return instead_take(i, rc == CUDA_SUCCESS ? library_load_now(*library) : rc, jit_values);
+	instead_take(i, rc == CUDA_SUCCESS ? library_load_now(*library) : rc, jit_values);
 }
 
-#define LOAD_LIBRARY(library, image, path, load)                                                \
-	do {                                                                                    \
-		struct jit jit = options_of(n_jit, jit_options, jit_values);                    \
-		struct instead i = instead_of(true, image, path, n_jit, jit_values);            \
-		CUresult rc = CUDA_SUCCESS;                                                     \
-                                                                                                \
-		if (!library_load_instead(&i, library, jit_options, jit_values, n_jit, options, \
-					  values, n)) {                                         \
-			rc = load;                                                              \
-		}                                                                               \
-		TELL(rc, library, library_loaded(*(library), image, path, jit, &i));            \
-		instead_free(&i);                                                               \
-		return rc;                                                                      \
-	} while (0)
+static struct loading library_loading(CUlibrary *library, const void *image, const char *path,
+				      CUjit_option *jit_options, void **jit_values, unsigned n_jit,
+				      const CUlibraryOption *options, void *const *values,
+				      unsigned n) {
+	struct loading l = {.library = library,
+			    .image = image,
+			    .path = path,
+			    .jit = options_of(n_jit, jit_options, jit_values),
+			    .instead = instead_of(true, image, path, n_jit, jit_values)};
+
+	library_load_instead(&l.instead, library, jit_options, jit_values, n_jit, options, values,
+			     n);
+	return l;
+}
 
 CUresult on_cuLibraryLoadData(CUlibrary *library, const void *image, CUjit_option *jit_options,
 			      void **jit_values, unsigned n_jit, CUlibraryOption *options,
 			      void **values, unsigned n) {
-	LOAD_LIBRARY(library, image, NULL,
-		     real_get()->cuLibraryLoadData(library, image, jit_options, jit_values, n_jit,
-						   options, values, n));
+	struct loading l = library_loading(library, image, NULL, jit_options, jit_values, n_jit,
+					   options, values, n);
+
+	return loading_end(&l, l.instead.taken ? CUDA_SUCCESS
+					       : real_get()->cuLibraryLoadData(
+							 library, image, jit_options, jit_values,
+							 n_jit, options, values, n));
 }
 
 CUresult on_cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *jit_options,
 				  void **jit_values, unsigned n_jit, CUlibraryOption *options,
 				  void **values, unsigned n) {
-	LOAD_LIBRARY(library, NULL, path,
-		     real_get()->cuLibraryLoadFromFile(library, path, jit_options, jit_values,
-						       n_jit, options, values, n));
+	struct loading l = library_loading(library, NULL, path, jit_options, jit_values, n_jit,
+					   options, values, n);
+
+	return loading_end(&l, l.instead.taken ? CUDA_SUCCESS
+					       : real_get()->cuLibraryLoadFromFile(
+							 library, path, jit_options, jit_values,
+							 n_jit, options, values, n));
 }
 
 CUresult on_cuLibraryUnload(CUlibrary library) {

@@ -96,6 +96,8 @@ typedef enum cudaError_enum {
 	CUDA_ERROR_LAUNCH_TIMEOUT = 702,
 	CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
 	CUDA_ERROR_ASSERT = 710,
+	CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
+	CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
 	CUDA_ERROR_ILLEGAL_INSTRUCTION = 715,
 	CUDA_ERROR_MISALIGNED_ADDRESS = 716,
 	CUDA_ERROR_LAUNCH_FAILED = 719,
@@ -274,6 +276,7 @@ enum {
 	CU_MEMHOSTALLOC_PORTABLE = 1,
 	CU_MEMHOSTALLOC_DEVICEMAP = 2,
 	CU_MEMHOSTALLOC_WRITECOMBINED = 4,
+	CU_MEMHOSTREGISTER_DEVICEMAP = 2,
 };
 
 typedef enum CUevent_flags_enum {
@@ -560,6 +563,7 @@ typedef struct CUDA_MEMCPY3D_PEER_st {
 #define cuMemGetAddressRange	       cuMemGetAddressRange_v2
 #define cuMemGetInfo		       cuMemGetInfo_v2
 #define cuMemHostGetDevicePointer      cuMemHostGetDevicePointer_v2
+#define cuMemHostRegister	       cuMemHostRegister_v2
 #define cuMemPrefetchAsync	       cuMemPrefetchAsync_v2
 #define cuMemcpy2D		       cuMemcpy2D_v2
 #define cuMemcpy2DAsync		       cuMemcpy2DAsync_v2
@@ -823,6 +827,8 @@ CUresult CUDAAPI cuMemGetInfo_v2(size_t *, size_t *);
 CUresult CUDAAPI cuMemHostAlloc(void **, size_t, unsigned);
 CUresult CUDAAPI cuMemHostGetDevicePointer_v2(CUdeviceptr *, void *, unsigned);
 CUresult CUDAAPI cuMemHostGetFlags(unsigned *, void *);
+CUresult CUDAAPI cuMemHostRegister_v2(void *, size_t, unsigned);
+CUresult CUDAAPI cuMemHostUnregister(void *);
 CUresult CUDAAPI cuMemMapArrayAsync(CUarrayMapInfo *, unsigned, CUstream);
 CUresult CUDAAPI cuMemMapArrayAsync_ptsz(CUarrayMapInfo *, unsigned, CUstream);
 CUresult CUDAAPI cuMemPrefetchAsync_ptsz(CUdeviceptr, size_t, CUdevice, CUstream);

@@ -2,7 +2,8 @@
  * api-memory.c: device memory, and host memory that simgpud shares (pinned, managed).
  *
  * A pinned allocation is a memfd mapped here and in simgpud; kernels and copies reach it by its
- * address in this process. Managed memory is the same: both sides see it at once.
+ * address in this process. Managed memory is the same: both sides see it at once. Memory that the
+ * program registers becomes one, in the place of its pages, until it is unregistered.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ struct pinned {
 	size_t size;
 	CUcontext context;
 	unsigned flags;
-	bool managed;
+	bool managed, registered;
 };
 
 static struct pinned *pinned_list;
@@ -211,6 +212,13 @@ void memory_unshare(void *addr, size_t size) {
 	munmap(addr, size);
 }
 
+static void pinned_add(struct pinned *p) {
+	pthread_rwlock_wrlock(&pinned_lock);
+	p->next = pinned_list;
+	pinned_list = p;
+	pthread_rwlock_unlock(&pinned_lock);
+}
+
 static CUresult pinned_alloc(CUcontext c, size_t size, unsigned flags, bool managed, void **ret) {
 	struct pinned *p = calloc(1, sizeof(*p));
 	void *addr = NULL;
@@ -222,26 +230,30 @@ static CUresult pinned_alloc(CUcontext c, size_t size, unsigned flags, bool mana
 	}
 	*p = (struct pinned){
 		.addr = addr, .size = size, .context = c, .flags = flags, .managed = managed};
-	pthread_rwlock_wrlock(&pinned_lock);
-	p->next = pinned_list;
-	pinned_list = p;
-	pthread_rwlock_unlock(&pinned_lock);
+	pinned_add(p);
 	*ret = addr;
 	return CUDA_SUCCESS;
 }
 
-static CUresult pinned_free(void *addr) {
+/* NULL: nothing of that kind begins there. */
+static struct pinned *pinned_take(const void *addr, bool registered) {
 	struct pinned *p = NULL;
 
 	pthread_rwlock_wrlock(&pinned_lock);
 	for (struct pinned **at = &pinned_list; *at; at = &(*at)->next) {
-		if ((*at)->addr == addr) {
+		if ((*at)->addr == addr && (*at)->registered == registered) {
 			p = *at;
 			*at = p->next;
 			break;
 		}
 	}
 	pthread_rwlock_unlock(&pinned_lock);
+	return p;
+}
+
+static CUresult pinned_free(void *addr) {
+	struct pinned *p = pinned_take(addr, false);
+
 	if (!p) {
 		return CUDA_ERROR_INVALID_VALUE;
 	}
@@ -290,6 +302,118 @@ EXPORT CUresult CUDAAPI cuMemFreeHost(void *p) {
 	r = context_note(c, driver_ask(WIRE_CONTEXT_SYNC, c->id, 0, 0, NULL));
 	return r == CUDA_SUCCESS ? pinned_free(p) : r;
 }
+
+/* ---- memory that the program registers ---- */
+
+struct pages {
+	uint8_t *start;
+	size_t size;
+};
+
+static struct pages pages_of(const uint8_t *addr, size_t size) {
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t start = (uintptr_t)addr / page * page;
+	uintptr_t end = ((uintptr_t)addr + size + page - 1) / page * page;
+
+	return (struct pages){.start = (uint8_t *)start, .size = end - start};
+}
+
+/* Whether pages are shared with anything that is pinned: of those only one can take the place. */
+static bool pages_are_pinned(struct pages pages) {
+	bool are = false;
+
+	pthread_rwlock_rdlock(&pinned_lock);
+	for (const struct pinned *p = pinned_list; p && !are; p = p->next) {
+		struct pages its = pages_of(p->addr, p->size);
+
+		are = its.start < pages.start + pages.size && pages.start < its.start + its.size;
+	}
+	pthread_rwlock_unlock(&pinned_lock);
+	return are;
+}
+
+static CUresult pages_share(struct pages pages) {
+	struct wire_object q = {.h = {.type = WIRE_HOST_MAP},
+				.value = (uint64_t)(uintptr_t)pages.start,
+				.value2 = pages.size};
+	struct wire_value_reply reply;
+	int fd = driver_memfd(pages.start, pages.size);
+	CUresult r = fd < 0 ? CUDA_ERROR_INVALID_VALUE
+			    : driver_call(&q, sizeof(q), fd, &reply, sizeof(reply));
+
+	if (r == CUDA_SUCCESS && mmap(pages.start, pages.size, PROT_READ | PROT_WRITE,
+				      MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED) {
+		(void)driver_ask(WIRE_HOST_UNMAP, 0, 0, q.value, NULL);
+		r = CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (fd >= 0) {
+		close(fd);
+	}
+	return r;
+}
+
+/* The program keeps what is there. */
+static CUresult pages_unshare(struct pages pages) {
+	void *own =
+		mmap(NULL, pages.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (own == MAP_FAILED) {
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	(void)driver_ask(WIRE_HOST_UNMAP, 0, 0, (uint64_t)(uintptr_t)pages.start, NULL);
+	memcpy(own, pages.start, pages.size);
+	return mremap(own, pages.size, pages.size, MREMAP_MAYMOVE | MREMAP_FIXED, pages.start) ==
+			       MAP_FAILED
+		       ? CUDA_ERROR_OUT_OF_MEMORY
+		       : CUDA_SUCCESS;
+}
+
+/* No thread may write to the memory meanwhile: its pages are taken away. */
+EXPORT CUresult CUDAAPI cuMemHostRegister(void *p, size_t bytesize, unsigned int Flags) {
+	struct pinned *new;
+	CUcontext c;
+	CUresult r = driver_current(&c);
+
+	if (r != CUDA_SUCCESS || !p || bytesize == 0) {
+		return r != CUDA_SUCCESS ? r : CUDA_ERROR_INVALID_VALUE;
+	}
+	if (pages_are_pinned(pages_of(p, bytesize))) {
+		return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+	}
+	new = calloc(1, sizeof(*new));
+	r = new ? pages_share(pages_of(p, bytesize)) : CUDA_ERROR_OUT_OF_MEMORY;
+	if (r != CUDA_SUCCESS) {
+		free(new);
+		return r;
+	}
+	*new = (struct pinned){
+		.addr = p, .size = bytesize, .context = c, .flags = Flags, .registered = true};
+	pinned_add(new);
+	return CUDA_SUCCESS;
+}
+
+/* Waits as cuMemFreeHost() does. */
+EXPORT CUresult CUDAAPI cuMemHostUnregister(void *p) {
+	struct pinned *old;
+	CUcontext c;
+	CUresult r = driver_current(&c);
+
+	if (r == CUDA_SUCCESS) {
+		r = context_note(c, driver_ask(WIRE_CONTEXT_SYNC, c->id, 0, 0, NULL));
+	}
+	if (r != CUDA_SUCCESS) {
+		return r;
+	}
+	old = pinned_take(p, true);
+	if (!old) {
+		return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
+	}
+	r = pages_unshare(pages_of(old->addr, old->size));
+	free(old);
+	return r;
+}
+
+/* ---- what pinned memory is to the GPU ---- */
 
 EXPORT CUresult CUDAAPI cuMemHostGetDevicePointer(CUdeviceptr *pdptr, void *p, unsigned int Flags) {
 	CUcontext c;

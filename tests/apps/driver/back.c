@@ -16,6 +16,7 @@ extern const char vecadd_ptx[];
 #define COPIES 16    /* a frame */
 #define AROUND 16    /* bytes before and behind, which nobody may touch */
 #define BLOCK  256u  /* of the kernel */
+#define PAGE   4096u /* of memory that is registered: others' keep their pages */
 #define MARK   0xa5u /* what stands where nothing was copied to */
 
 enum kind { PINNED, COMBINED, PAGEABLE, KINDS };
@@ -160,6 +161,24 @@ static void gone(void) {
 	CU(cuMemFreeHost(to));
 }
 
+/* Memory that is unregistered while the copy is under way has all of it by then. */
+static void unregistered(struct app_lane *lane) {
+	size_t pages = (bytes_of(my.n) + PAGE - 1) / PAGE;
+	unsigned char *to = aligned_alloc(PAGE, pages * PAGE);
+
+	if (!to) {
+		lane->wrong++;
+		return;
+	}
+	memset(to, MARK, pages * PAGE);
+	CU(cuMemHostRegister(to, bytes_of(my.n), 0));
+	add(lane, my.stream);
+	CU(cuMemcpyDtoHAsync(to, my.sum, bytes_of(my.n), my.stream));
+	CU(cuMemHostUnregister(to));
+	app_compare(lane, "unregistered", my.want, to, bytes_of(my.n), 1);
+	free(to);
+}
+
 static void back_frame(struct app_lane *lane, uint64_t seed) {
 	struct app_random r = {seed};
 
@@ -175,6 +194,7 @@ static void back_frame(struct app_lane *lane, uint64_t seed) {
 	too_long(lane);
 	captured(lane);
 	gone();
+	unregistered(lane);
 }
 
 static const struct app back_app = {

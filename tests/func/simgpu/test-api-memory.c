@@ -3,7 +3,10 @@
  */
 #include "api.h"
 
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static void api_copies_rectangles(void **state) {
 	unsigned char from[8][16], to[8][16] = {{0}};
@@ -105,6 +108,56 @@ static void api_copies_pinned_memory_in_its_turn(void **state) {
 	OK(cuMemFreeHost((void *)g.words));
 }
 
+static void *open_later(void *gate) {
+	usleep(50000);
+	gate_open(gate);
+	return NULL;
+}
+
+/* Pages that it shares with other memory keep what is there, before, meanwhile and after. */
+static void api_registers_memory(void **state) {
+	struct fixture *f = *state;
+	uint32_t *host = aligned_alloc(4096, 3 * 4096), *begin = host + 8;
+	unsigned flags = 0, type = 0;
+	CUdeviceptr alias;
+	pthread_t thread;
+	struct gate g;
+	CUstream s;
+
+	assert_non_null(host);
+	for (uint32_t i = 0; i < 3 * 1024; i++) {
+		host[i] = i;
+	}
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuMemHostRegister(begin, 4096, CU_MEMHOSTREGISTER_DEVICEMAP));
+	assert_int_equal(cuMemHostRegister(host, 16, 0), CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+	OK(cuMemHostGetFlags(&flags, begin));
+	assert_int_equal(flags, CU_MEMHOSTREGISTER_DEVICEMAP);
+	OK(cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+				 (CUdeviceptr)(uintptr_t)begin));
+	assert_int_equal(type, CU_MEMORYTYPE_HOST);
+	OK(cuMemHostGetDevicePointer(&alias, begin, 0));
+	assert_int_equal(cuMemFreeHost(begin), CUDA_ERROR_INVALID_VALUE);
+	gate_close(&g);
+	gate_launch(&g, f->wait, s, 1);
+	poke(f, s, alias, 5);
+	assert_int_equal(*begin, 8);
+	assert_int_equal(pthread_create(&thread, NULL, open_later, &g), 0);
+	OK(cuMemHostUnregister(begin)); /* waits for the kernels */
+	pthread_join(thread, NULL);
+	assert_int_equal(*begin, 5);
+	for (uint32_t i = 0; i < 3 * 1024; i++) {
+		assert_int_equal(host[i], i == 8 ? 5 : i);
+	}
+	assert_int_equal(cuMemHostUnregister(begin), CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+	assert_int_equal(cuMemHostGetFlags(&flags, begin), CUDA_ERROR_INVALID_VALUE);
+	OK(cuMemHostRegister(host, 3 * 4096, 0));
+	OK(cuMemHostUnregister(host));
+	free(host);
+	OK(cuStreamDestroy(s));
+	OK(cuMemFreeHost((void *)g.words));
+}
+
 static void api_tells_what_a_pointer_is(void **state) {
 	struct fixture *f = *state;
 	CUpointer_attribute what[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE};
@@ -170,6 +223,7 @@ int main(void) {
 		api_test(api_sets_memory),
 		api_test(api_refuses_copies_out_of_bounds),
 		api_test(api_copies_pinned_memory_in_its_turn),
+		api_test(api_registers_memory),
 		api_test(api_tells_what_a_pointer_is),
 		api_test(api_finds_variables_and_keeps_their_values),
 		api_test(api_gives_memory_back),

@@ -204,6 +204,23 @@ CUresult capture_beside(const struct target *t) {
 	return r;
 }
 
+CUresult capture_refuse_all(CUcontext context) {
+	CUresult r = CUDA_SUCCESS;
+
+	if (!captures_any()) {
+		return CUDA_SUCCESS;
+	}
+	pthread_mutex_lock(&captures_lock);
+	for (struct capture *c = captures; c; c = c->next) {
+		if (c->context->id == context->id) {
+			c->spoilt = true;
+			r = CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+		}
+	}
+	pthread_mutex_unlock(&captures_lock);
+	return r;
+}
+
 CUresult capture_check_thread(void) {
 	CUresult r = CUDA_SUCCESS;
 

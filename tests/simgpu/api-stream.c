@@ -389,6 +389,41 @@ EXPORT CUresult CUDAAPI cuEventRecordWithFlags_ptsz(CUevent hEvent, CUstream hSt
 	return flags ? CUDA_ERROR_NOT_SUPPORTED : event_record(hEvent, hStream, true);
 }
 
+/* @green: NULL: all streams of @context, those of its green contexts included. */
+static CUresult event_record_all(CUevent event, CUcontext context, CUgreenCtx green) {
+	struct wire_object q = {.h = {.type = WIRE_EVENT_RECORD_ALL}};
+	CUresult r = event_check(event);
+
+	if (r == CUDA_SUCCESS) {
+		r = context_check(context);
+	}
+	if (r == CUDA_SUCCESS && context->id != event->context->id) {
+		r = CUDA_ERROR_INVALID_HANDLE;
+	}
+	if (r == CUDA_SUCCESS) {
+		r = capture_refuse_all(context);
+	}
+	if (r != CUDA_SUCCESS) {
+		return r;
+	}
+	event->capture = 0;
+	q.object = event->id;
+	q.other = green ? green->id : context->id;
+	return driver_post(&q, sizeof(q));
+}
+
+EXPORT CUresult CUDAAPI cuCtxRecordEvent(CUcontext hCtx, CUevent hEvent) {
+	return event_record_all(hEvent, hCtx, hCtx ? hCtx->green : NULL);
+}
+
+EXPORT CUresult CUDAAPI cuGreenCtxRecordEvent(CUgreenCtx hCtx, CUevent hEvent) {
+	if (!hCtx || hCtx->tag != DRIVER_GREEN) {
+		return driver_ready() == CUDA_SUCCESS ? CUDA_ERROR_INVALID_CONTEXT
+						      : CUDA_ERROR_NOT_INITIALIZED;
+	}
+	return event_record_all(hEvent, hCtx->context, hCtx);
+}
+
 EXPORT CUresult CUDAAPI cuEventQuery(CUevent hEvent) {
 	CUresult r = event_check(hEvent);
 

@@ -58,6 +58,7 @@ struct device_space {
 struct device_stream {
 	struct device_stream *next;
 	struct device_space *space;
+	const struct device_part *part; /* of which green context; NULL: none */
 	enum device_stream_kind kind;
 	unsigned priority;
 	bool closing;

@@ -102,7 +102,9 @@ void device_op_finish(struct device *d, struct device_op *op, bool ok) {
 		d->n_values--;
 	}
 	/* A dropped record counts as reached: whoever waits for it must not wait for ever. */
-	if (op->kind == DEVICE_EVENT && op->event_number > op->event->done) {
+	if (op->kind == DEVICE_EVENT && op->event->n_others > 0) {
+		op->event->n_others--;
+	} else if (op->kind == DEVICE_EVENT && op->event_number > op->event->done) {
 		op->event->done = op->event_number;
 		op->event->done_ns = d->now_ns;
 	}
@@ -214,6 +216,10 @@ int device_stream_new(struct device_stream **ret, struct device_space *s,
 	return 0;
 }
 
+void device_stream_set_part(struct device_stream *st, const struct device_part *part) {
+	st->part = part;
+}
+
 struct device_stream *device_stream_free(struct device_stream *st) {
 	if (st && st->first) {
 		st->closing = true;
@@ -287,6 +293,21 @@ bool device_space_passed(const struct device_space *s, uint64_t seq) {
 		}
 	}
 	return true;
+}
+
+size_t device_busy_streams(const struct device_space *s, const struct device_part *part,
+			   struct device_stream **ret, size_t max) {
+	size_t n = 0;
+
+	for (struct device_stream *st = s->streams; st; st = st->next) {
+		if (st->first && (!part || st->part == part)) {
+			if (n < max) {
+				ret[n] = st;
+			}
+			n++;
+		}
+	}
+	return n;
 }
 
 uint64_t device_last_seq(const struct device *d) {

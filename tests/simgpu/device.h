@@ -129,6 +129,7 @@ struct device_event {
 	uint64_t recorded; /* number of the last record submitted; 0: never */
 	uint64_t done;	   /* number of the last one reached */
 	uint64_t done_ns;
+	size_t n_others; /* EVENT operations of the last record that come before its last one */
 };
 
 struct device_kernel {
@@ -251,6 +252,8 @@ enum device_stream_kind {
 
 int device_stream_new(struct device_stream **ret, struct device_space *s,
 		      enum device_stream_kind kind, unsigned priority);
+/* A stream of a green context, to be told by device_busy_streams(). */
+void device_stream_set_part(struct device_stream *st, const struct device_part *part);
 /* What is queued still runs; the stream is freed after its last operation. */
 struct device_stream *device_stream_free(struct device_stream *st);
 struct device_space *device_stream_space(const struct device_stream *st);
@@ -267,6 +270,10 @@ bool device_awaits_value(const struct device *d);
 /* Every operation with a number up to @seq is done. */
 bool device_stream_passed(const struct device_stream *st, uint64_t seq);
 bool device_space_passed(const struct device_space *s, uint64_t seq);
+/* The streams of @s, or of @part alone unless that is NULL, with operations that are not done,
+ * freed ones included: at most @max of them. Return: how many there are. */
+size_t device_busy_streams(const struct device_space *s, const struct device_part *part,
+			   struct device_stream **ret, size_t max);
 /* Number of the last operation submitted to the device. */
 uint64_t device_last_seq(const struct device *d);
 

@@ -39,6 +39,7 @@ void session_stream_query(struct client *c, const void *packet, size_t n, int fd
 void session_event_new(struct client *c, const void *packet, size_t n, int fd);
 void session_event_free(struct client *c, const void *packet, size_t n, int fd);
 void session_event_record(struct client *c, const void *packet, size_t n, int fd);
+void session_event_record_all(struct client *c, const void *packet, size_t n, int fd);
 void session_event_wait(struct client *c, const void *packet, size_t n, int fd);
 void session_event_sync(struct client *c, const void *packet, size_t n, int fd);
 void session_event_query(struct client *c, const void *packet, size_t n, int fd);

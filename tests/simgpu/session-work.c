@@ -75,6 +75,7 @@ void session_stream_new(struct client *c, const void *packet, size_t n, int fd) 
 	}
 	if (st && device_stream_new(&st->device, ctx->space, q->other, (unsigned)q->value) == 0) {
 		st->context = ctx;
+		device_stream_set_part(st->device, part ? part->device : NULL);
 		handle = session_add(c, OBJECT_STREAM, st);
 		if (!handle) {
 			device_stream_free(st->device);
@@ -206,6 +207,71 @@ static void event_submit(struct client *c, const struct wire_object *q, enum dev
 
 void session_event_record(struct client *c, const void *packet, size_t n, int fd) {
 	event_submit(c, packet, DEVICE_EVENT);
+}
+
+/* Operations that record @e together, one for each of @n streams. NULL: no memory. */
+static struct op **event_ops(struct event *e, size_t n) {
+	struct op **ops = calloc(n, sizeof(*ops));
+	size_t made = 0;
+
+	while (ops && made < n && (ops[made] = session_op_new(e->context, DEVICE_EVENT, 0))) {
+		made++;
+	}
+	if (ops && made == n && event_mark(e)) {
+		e->mark->device.n_others = n - 1;
+		return ops;
+	}
+	while (made > 0) {
+		op_free(ops[--made]);
+	}
+	free(ops);
+	return NULL;
+}
+
+/* A stream with nothing to do gets nothing: that would hold up others if it is the NULL stream. */
+static bool event_submit_all(struct event *e, const struct device_part *part) {
+	const struct device_space *space = e->context->space;
+	size_t n = device_busy_streams(space, part, NULL, 0);
+	struct device_stream **streams = calloc(n + 1, sizeof(*streams));
+	struct op **ops = streams && n > 0 ? event_ops(e, n) : NULL;
+
+	if (streams && n == 0 && event_mark(e)) {
+		e->mark->device.done = e->mark->device.recorded;
+		e->mark->device.done_ns = device_now_ns(e->context->gpu->device);
+		free(streams);
+		return true;
+	}
+	if (ops) {
+		/* Behind others, so none of these is done before the last is submitted. */
+		device_busy_streams(space, part, streams, n);
+		for (size_t i = 0; i < n; i++) {
+			ops[i]->mark = e->mark;
+			ops[i]->mark->n_refs++;
+			ops[i]->base.event = &e->mark->device;
+			ops[i]->base.event_number = e->mark->device.recorded;
+			device_submit(streams[i], &ops[i]->base);
+		}
+	}
+	free(streams);
+	free(ops);
+	return ops;
+}
+
+/* object = event, other = context or green context. */
+void session_event_record_all(struct client *c, const void *packet, size_t n, int fd) {
+	const struct wire_object *q = packet;
+	struct event *e = session_object(c, q->object, OBJECT_EVENT);
+	const struct part *part = session_object(c, q->other, OBJECT_PART);
+	const struct context *ctx =
+		part ? part->context : session_object(c, q->other, OBJECT_CONTEXT);
+
+	if (!e || !ctx || e->context != ctx) {
+		client_reply(c, q->h.id, CUDA_ERROR_INVALID_HANDLE);
+	} else if (ctx->fault || !event_submit_all(e, part ? part->device : NULL)) {
+		client_reply(c, q->h.id, ctx->fault ? ctx->fault : CUDA_ERROR_OUT_OF_MEMORY);
+	} else {
+		client_reply(c, q->h.id, CUDA_SUCCESS);
+	}
 }
 
 void session_event_wait(struct client *c, const void *packet, size_t n, int fd) {

@@ -457,6 +457,7 @@ static const struct {
 	[WIRE_EVENT_NEW] = {sizeof(struct wire_object), false, session_event_new},
 	[WIRE_EVENT_FREE] = {sizeof(struct wire_object), false, session_event_free},
 	[WIRE_EVENT_RECORD] = {sizeof(struct wire_object), false, session_event_record},
+	[WIRE_EVENT_RECORD_ALL] = {sizeof(struct wire_object), false, session_event_record_all},
 	[WIRE_EVENT_WAIT] = {sizeof(struct wire_object), false, session_event_wait},
 	[WIRE_EVENT_SYNC] = {sizeof(struct wire_object), false, session_event_sync},
 	[WIRE_EVENT_QUERY] = {sizeof(struct wire_object), false, session_event_query},

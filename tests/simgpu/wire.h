@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#define WIRE_VERSION 5
+#define WIRE_VERSION 6
 
 /* Largest packet, data included; well below the default socket buffer. */
 #define WIRE_PACKET_MAX (96 * 1024)
@@ -59,8 +59,9 @@ enum wire_type {
 	WIRE_EVENT_NEW,
 	WIRE_EVENT_FREE,
 	WIRE_EVENT_RECORD,
-	WIRE_EVENT_WAIT, /* a stream waits */
-	WIRE_EVENT_SYNC, /* the caller waits */
+	WIRE_EVENT_RECORD_ALL, /* behind all streams of a context or a green context */
+	WIRE_EVENT_WAIT,       /* a stream waits */
+	WIRE_EVENT_SYNC,       /* the caller waits */
 	WIRE_EVENT_QUERY,
 	WIRE_VALUE_WAIT,
 	WIRE_VALUE_WRITE,
@@ -182,6 +183,7 @@ struct wire_part {
 /* WIRE_HOST_MAP: value = the client's address, value2 = bytes. */
 /* WIRE_VALUE_WAIT, WIRE_VALUE_WRITE: object = stream, other = CUstreamWaitValue_flags, value = address
  * of 4 bytes, value2 = what is waited for, or written. */
+/* WIRE_EVENT_RECORD_ALL: object = event, other = context or green context. */
 /* WIRE_HOST_FUNCTION: object = stream, value = token, handed back by WIRE_HOST_NEXT. */
 
 struct wire_find {

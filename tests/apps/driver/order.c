@@ -324,6 +324,19 @@ static void do_record(struct app_random *r, unsigned s) {
 	my.recorded = my.orders[s].all;
 }
 
+/* Behind all streams, and in none. */
+static void do_record_all(struct app_random *r, unsigned s) {
+	CUcontext context;
+
+	(void)r, (void)s;
+	CU(cuCtxGetCurrent(&context));
+	CU(cuCtxRecordEvent(context, my.event));
+	my.recorded = my.gone;
+	for (unsigned t = 0; t < STREAMS; t++) {
+		clock_join(&my.recorded, &my.orders[t].all);
+	}
+}
+
 static void do_wait(struct app_random *r, unsigned s) {
 	(void)r;
 	CU(cuStreamWaitEvent(my.streams[s], my.event, 0));
@@ -452,10 +465,11 @@ static const struct {
 	void (*act)(struct app_random *r, unsigned s);
 	unsigned weight;
 } acts[] = {
-	{do_step, 40},	     {do_fill, 6},     {do_copy, 8},	{do_detour, 3},	 {do_read, 4},
-	{do_write, 4},	     {do_host, 9},     {do_record, 10}, {do_wait, 10},	 {do_event_sync, 2},
-	{do_stream_sync, 3}, {do_sync_all, 1}, {do_pause, 4},	{do_replace, 4}, {do_callback, 3},
-	{do_fetch, 8},	     {do_capture, 3},
+	{do_step, 40},	 {do_fill, 6},	     {do_copy, 8},	  {do_detour, 3},
+	{do_read, 4},	 {do_write, 4},	     {do_host, 9},	  {do_record, 10},
+	{do_wait, 10},	 {do_event_sync, 2}, {do_stream_sync, 3}, {do_sync_all, 1},
+	{do_pause, 4},	 {do_replace, 4},    {do_callback, 3},	  {do_fetch, 8},
+	{do_capture, 3}, {do_record_all, 4},
 };
 
 static void act(struct app_random *r) {

@@ -199,6 +199,42 @@ static void api_keeps_nodes_in_the_context_they_name(void **state) {
 	free_halves(&h);
 }
 
+/* Behind the streams of one green context, by either of its names, or of the primary one's all. */
+static void api_records_events_behind_a_green_context(void **state) {
+	const struct fixture *f = *state;
+	CUevent of[2], all, alias;
+	CUcontext context;
+	struct halves h;
+	struct gate g;
+
+	make_halves(&h, f);
+	OK(cuCtxFromGreenCtx(&context, h.green[1]));
+	OK(cuEventCreate(&of[0], CU_EVENT_DISABLE_TIMING));
+	OK(cuEventCreate(&of[1], CU_EVENT_DISABLE_TIMING));
+	OK(cuEventCreate(&all, CU_EVENT_DISABLE_TIMING));
+	OK(cuEventCreate(&alias, CU_EVENT_DISABLE_TIMING));
+	gate_close(&g);
+	gate_launch(&g, f->wait, h.stream[1], 1);
+	OK(cuGreenCtxRecordEvent(h.green[0], of[0]));
+	OK(cuGreenCtxRecordEvent(h.green[1], of[1]));
+	OK(cuCtxRecordEvent(context, alias));
+	OK(cuCtxRecordEvent(f->context, all));
+	OK(cuEventSynchronize(of[0]));
+	assert_int_equal(cuEventQuery(of[1]), CUDA_ERROR_NOT_READY);
+	assert_int_equal(cuEventQuery(alias), CUDA_ERROR_NOT_READY);
+	assert_int_equal(cuEventQuery(all), CUDA_ERROR_NOT_READY);
+	gate_open(&g);
+	OK(cuEventSynchronize(all));
+	OK(cuEventSynchronize(alias));
+	OK(cuEventSynchronize(of[1]));
+	OK(cuEventDestroy(of[0]));
+	OK(cuEventDestroy(of[1]));
+	OK(cuEventDestroy(all));
+	OK(cuEventDestroy(alias));
+	OK(cuMemFreeHost((void *)g.words));
+	free_halves(&h);
+}
+
 /* Green contexts are parts of the primary one. */
 static int setup(void **state) {
 	static struct fixture f;
@@ -224,6 +260,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		api_test(api_keeps_kernels_in_their_green_context),
 		api_test(api_refuses_parts_that_cannot_be),
+		api_test(api_records_events_behind_a_green_context),
 		api_test(api_keeps_nodes_in_the_context_they_name),
 	};
 

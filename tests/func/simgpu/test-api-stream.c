@@ -82,6 +82,72 @@ static void api_orders_and_times_by_events(void **state) {
 	OK(cuMemFreeHost((void *)g.words));
 }
 
+#define LAST 1023 /* of a gate's words: free */
+
+/* What streams do later is not waited for, nor do they wait. */
+static void api_records_events_behind_all_streams(void **state) {
+	struct fixture *f = *state;
+	CUstream held, idle;
+	CUevent event;
+	CUdeviceptr d, word;
+	struct gate g;
+
+	gate_close(&g);
+	OK(cuMemHostGetDevicePointer(&word, (void *)&g.words[LAST], 0));
+	OK(cuMemAlloc(&d, 4));
+	OK(cuStreamCreate(&held, CU_STREAM_DEFAULT));
+	OK(cuStreamCreate(&idle, CU_STREAM_DEFAULT));
+	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	OK(cuCtxSynchronize());
+	OK(cuCtxRecordEvent(f->context, event));
+	OK(cuEventQuery(event)); /* there was nothing */
+	gate_launch(&g, f->wait, held, 1);
+	OK(cuStreamWaitValue32(idle, word, 1, CU_STREAM_WAIT_VALUE_EQ));
+	OK(cuCtxRecordEvent(f->context, event));
+	poke(f, idle, d, 1);
+	assert_int_equal(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+	g.words[LAST] = 1;
+	OK(cuStreamSynchronize(idle)); /* one of the two */
+	assert_int_equal(cuEventQuery(event), CUDA_ERROR_NOT_READY);
+	poke(f, NULL, d, 2); /* after held */
+	OK(cuCtxRecordEvent(f->context, event));
+	OK(cuStreamDestroy(held));
+	OK(cuStreamWaitEvent(idle, event, 0));
+	assert_int_equal(cuStreamQuery(idle), CUDA_ERROR_NOT_READY);
+	gate_open(&g);
+	OK(cuEventSynchronize(event));
+	OK(cuStreamQuery(NULL));
+	OK(cuStreamSynchronize(idle));
+	OK(cuEventDestroy(event));
+	OK(cuStreamDestroy(idle));
+	OK(cuMemFree(d));
+	OK(cuMemFreeHost((void *)g.words));
+}
+
+static void api_refuses_events_behind_captures_and_other_contexts(void **state) {
+	struct fixture *f = *state;
+	CUcontext other, popped;
+	CUgraph graph;
+	CUevent event;
+	CUstream s;
+
+	OK(cuStreamCreate(&s, CU_STREAM_NON_BLOCKING));
+	OK(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
+	OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+	assert_int_equal(cuCtxRecordEvent(f->context, event),
+			 CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+	assert_int_equal(cuStreamEndCapture(s, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+	OK(cuCtxCreate_v4(&other, NULL, 0, 0));
+	assert_int_equal(cuCtxRecordEvent(other, event), CUDA_ERROR_INVALID_HANDLE);
+	assert_int_equal(cuCtxRecordEvent(NULL, event), CUDA_ERROR_INVALID_CONTEXT);
+	assert_int_equal(cuCtxRecordEvent(other, NULL), CUDA_ERROR_INVALID_HANDLE);
+	assert_int_equal(cuGreenCtxRecordEvent(NULL, event), CUDA_ERROR_INVALID_CONTEXT);
+	OK(cuCtxPopCurrent(&popped));
+	OK(cuCtxDestroy(other));
+	OK(cuEventDestroy(event));
+	OK(cuStreamDestroy(s));
+}
+
 static void api_waits_for_values_in_host_memory(void **state) {
 	volatile unsigned *words; /* what is waited for, what is written behind that */
 	CUdeviceptr words_dev;
@@ -305,6 +371,8 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		api_test(api_keeps_streams_apart_and_null_stream_between),
 		api_test(api_orders_and_times_by_events),
+		api_test(api_records_events_behind_all_streams),
+		api_test(api_refuses_events_behind_captures_and_other_contexts),
 		api_test(api_waits_for_values_in_host_memory),
 		api_test(api_calls_host_functions_in_the_order_of_the_stream),
 		api_test(api_takes_events_for_nothing_to_wait_for),

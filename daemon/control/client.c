@@ -114,8 +114,9 @@ void control_client_send(struct control_client *client, Sbeet__Control__Reply *r
 /* The next question, unless one is being answered, or the client has to wait. */
 static void hear(struct control_client *client) {
 	if (control_client_is_idle(client) && !client->answer.step &&
-	    !event_pending(&client->resumed, EV_TIMEOUT, NULL)) {
-		event_add(&client->readable, NULL);
+	    !event_pending(&client->resumed, EV_TIMEOUT, NULL) &&
+	    event_add(&client->readable, NULL) < 0) {
+		give_up(client, strerror(ENOMEM));
 	}
 }
 
@@ -158,7 +159,9 @@ bool control_client_is_idle(const struct control_client *client) {
 
 /* Without a time limit: nothing is kept for it. */
 void control_client_wait_writable(struct control_client *client) {
-	event_add(&client->writable, NULL);
+	if (event_add(&client->writable, NULL) < 0) {
+		give_up(client, strerror(ENOMEM));
+	}
 }
 
 void control_client_error(struct control_client *client, uint32_t id, Sbeet__ErrorCode code,

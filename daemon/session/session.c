@@ -194,7 +194,9 @@ static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 	}
 	leave_gate(s);
 	event_del(&s->gone);
-	event_add(&s->readable, NULL);
+	if (event_add(&s->readable, NULL) < 0) { /* it would never be heard again */
+		session_hang_up(s);
+	}
 }
 
 /* Drops the unread input of a client that has hung up after a mistake, or before its Hello. */

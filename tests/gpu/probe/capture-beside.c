@@ -1,5 +1,5 @@
 /*
- * capture-beside.c: which calls of another thread spoil a capture. The keeper of libsbeet.so makes
+ * capture-beside.c: which calls of another thread spoil a capture. The tracker of libsbeet.so makes
  * green contexts and streams, and reads attributes, while the program may be capturing.
  *
  * The main thread captures a stream of either kind, in global mode. Meanwhile another one, in

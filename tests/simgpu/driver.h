@@ -241,10 +241,10 @@ CUresult capture_refuse(const struct target *t);
 /* What is not put into a stream, but names it: only the legacy stream beside the capture of a
  * blocking one spoils that, whatever it is (an H200), but for cuStreamIsCapturing(). */
 CUresult capture_beside(const struct target *t);
-/* Recording of events, and waiting for them: marks between the streams of a capture. */
 /* For what concerns all streams of @context: spoils captures in any of them. CUDA tells those of
  * green contexts apart; here they count as the primary one's. */
 CUresult capture_refuse_all(CUcontext context);
+/* Recording of events, and waiting for them: marks between the streams of a capture. */
 CUresult capture_record(const struct target *t, CUevent event, bool *ret_taken);
 CUresult capture_wait(const struct target *t, CUevent event, bool *ret_taken);
 /* Before calls that CUDA calls unsafe while a capture goes on: they spoil it unless the thread has

@@ -234,14 +234,12 @@ static bool event_submit_all(struct event *e, const struct device_part *part) {
 	size_t n = device_busy_streams(space, part, NULL, 0);
 	struct device_stream **streams = calloc(n + 1, sizeof(*streams));
 	struct op **ops = streams && n > 0 ? event_ops(e, n) : NULL;
+	bool recorded = ops || (streams && n == 0 && event_mark(e));
 
-	if (streams && n == 0 && event_mark(e)) {
+	if (recorded && n == 0) {
 		e->mark->device.done = e->mark->device.recorded;
 		e->mark->device.done_ns = device_now_ns(e->context->gpu->device);
-		free(streams);
-		return true;
-	}
-	if (ops) {
+	} else if (recorded) {
 		/* Behind others, so none of these is done before the last is submitted. */
 		device_busy_streams(space, part, streams, n);
 		for (size_t i = 0; i < n; i++) {
@@ -254,7 +252,7 @@ static bool event_submit_all(struct event *e, const struct device_part *part) {
 	}
 	free(streams);
 	free(ops);
-	return ops;
+	return recorded;
 }
 
 /* object = event, other = context or green context. */

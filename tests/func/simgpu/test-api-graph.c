@@ -106,35 +106,18 @@ static void api_keeps_a_graph_in_its_stream(void **state) {
 	OK(cuMemFreeHost((void *)g.words));
 }
 
-static CUresult flags_of(CUstream s) {
-	unsigned flags;
-
-	return cuStreamGetFlags(s, &flags);
-}
-
-static CUresult priority_of(CUstream s) {
-	int priority;
-
-	return cuStreamGetPriority(s, &priority);
-}
-
-static CUresult context_of(CUstream s) {
-	CUcontext context;
-
-	return cuStreamGetCtx(s, &context);
-}
-
-static CUresult green_context_of(CUstream s) {
-	CUgreenCtx context;
-
-	return cuStreamGetGreenCtx(s, &context);
-}
-
-static CUresult number_of(CUstream s) {
-	unsigned long long id;
-
-	return cuStreamGetId(s, &id);
-}
+#define QUESTION(name, type, ask)          \
+	static CUresult name(CUstream s) { \
+		type answer;               \
+                                           \
+		return ask(s, &answer);    \
+	}
+QUESTION(flags_of, unsigned, cuStreamGetFlags)
+QUESTION(priority_of, int, cuStreamGetPriority)
+QUESTION(context_of, CUcontext, cuStreamGetCtx)
+QUESTION(green_context_of, CUgreenCtx, cuStreamGetGreenCtx)
+QUESTION(number_of, unsigned long long, cuStreamGetId)
+#undef QUESTION
 
 static CUresult get_attribute_of(CUstream s) {
 	CUstreamAttrValue value;

@@ -46,47 +46,20 @@ static CUresult attribute_of_captured(void) {
 	return attribute_of(own);
 }
 
-static CUresult flags_of_legacy(void) {
-	unsigned flags;
-
-	return cuStreamGetFlags(CU_STREAM_LEGACY, &flags);
-}
-
-static CUresult priority_of_legacy(void) {
-	int priority;
-
-	return cuStreamGetPriority(CU_STREAM_LEGACY, &priority);
-}
-
-static CUresult context_of_legacy(void) {
-	CUcontext c;
-
-	return cuStreamGetCtx(CU_STREAM_LEGACY, &c);
-}
-
-static CUresult green_of_legacy(void) {
-	CUgreenCtx c;
-
-	return cuStreamGetGreenCtx(CU_STREAM_LEGACY, &c);
-}
-
-static CUresult id_of_legacy(void) {
-	unsigned long long id;
-
-	return cuStreamGetId(CU_STREAM_LEGACY, &id);
-}
-
-static CUresult device_of_legacy(void) {
-	CUdevice device;
-
-	return cuStreamGetDevice(CU_STREAM_LEGACY, &device);
-}
-
-static CUresult legacy_is_capturing(void) {
-	CUstreamCaptureStatus status;
-
-	return cuStreamIsCapturing(CU_STREAM_LEGACY, &status);
-}
+#define QUESTION(name, type, ask)                      \
+	static CUresult name(void) {                   \
+		type answer;                           \
+                                                       \
+		return ask(CU_STREAM_LEGACY, &answer); \
+	}
+QUESTION(flags_of_legacy, unsigned, cuStreamGetFlags)
+QUESTION(priority_of_legacy, int, cuStreamGetPriority)
+QUESTION(context_of_legacy, CUcontext, cuStreamGetCtx)
+QUESTION(green_of_legacy, CUgreenCtx, cuStreamGetGreenCtx)
+QUESTION(id_of_legacy, unsigned long long, cuStreamGetId)
+QUESTION(device_of_legacy, CUdevice, cuStreamGetDevice)
+QUESTION(legacy_is_capturing, CUstreamCaptureStatus, cuStreamIsCapturing)
+#undef QUESTION
 
 static CUresult query_legacy(void) {
 	return cuStreamQuery(CU_STREAM_LEGACY);

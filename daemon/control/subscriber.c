@@ -165,9 +165,9 @@ static int64_t wall_offset(nsec_t now) {
 static bool was_sent(struct subscriber *s, int r) {
 	if (r == -EAGAIN || r == -ENOMEM) {
 		s->full = true;
-		control_client_wait_writable(s->client);
+		control_client_wait_writable(s->client); /* which may end it, and @s with it */
 	} else if (r < 0) {
-		control_client_end(s->client); /* and @s with it */
+		control_client_end(s->client); /* the same */
 	}
 	return r == 0;
 }

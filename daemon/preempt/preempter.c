@@ -29,7 +29,7 @@
 /* A driver that has refused so often, and never preempted anything, never will. */
 #define REFUSED_MAX 20
 
-/* Seconds for one that was dismissed to end. */
+/* For one that was dismissed to end. */
 #define DISMISS_NS (3 * NSEC_PER_SEC)
 
 struct preempter {

@@ -54,7 +54,8 @@ int admission_enter(struct admission *ret, struct sessions *all, int fd, enum ad
 int admission_enter_absent(struct admission *ret, struct sessions *all);
 
 /* What comes is heard at once, or after the time that it has to wait: then @resumed is called, and
- * can add @readable without fail. Both are assigned. Return: 0, or -ENOMEM, with neither added. */
+ * adds @readable, for which the kernel alone needs memory then. Both are assigned. Return: 0, or
+ * -ENOMEM, with neither added. */
 int admission_listen(const struct admission *a, struct event *readable, struct event *resumed);
 
 /* The session is over, or was never made. */

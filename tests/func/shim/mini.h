@@ -90,6 +90,9 @@ bool mini_wait(struct mini *m, int fd);
 /* Both: "@T COMMAND" and its answer "T COMMAND RESULT" with @result. */
 void mini_do(struct mini *m, const char *line, int result);
 
+/* "@T gate 0", which also lets another thread go on: it answers @other, before T or after it. */
+void mini_open_gate(struct mini *m, const char *line, const char *other);
+
 /* How often @text stands in what the guest wrote to standard error so far. */
 unsigned mini_said(struct mini *m, const char *text);
 

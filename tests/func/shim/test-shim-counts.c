@@ -360,8 +360,7 @@ static void shim_tells_when_kernels_had_ended_before_a_copy_back(void **state) {
 	mini_do(m, "@1 hold 0", 0);
 	mini_do(m, "@1 gate-wait", 0);
 	ended = nsec_now();
-	mini_do(m, "@1 gate 0", 0);
-	mini_answers(m, "0 fetch 0");
+	mini_open_gate(m, "@1 gate 0", "0 fetch 0");
 	said = (struct said){0};
 	read_until_done(fd, job, &said);
 	assert_in_range(said.done.kernel_end_ns, running, ended);

@@ -194,8 +194,7 @@ static void take_context_down(struct mini *m, const char *command, const char *a
 	for (int i = 0; i < 1000; i++) {
 		mini_do(m, "@0 trampled", 0);
 	}
-	mini_do(m, "@0 gate 0", 0);
-	mini_answers(m, answer);
+	mini_open_gate(m, "@0 gate 0", answer);
 	mini_do(m, "@0 trampled", 0);
 }
 

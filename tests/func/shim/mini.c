@@ -427,9 +427,41 @@ uint64_t mini_open_job_by(struct mini *m, int fd, const char *line,
 	uint64_t job;
 
 	mini_tell(m, line);
-	job = mini_request(fd, NULL);
-	mini_grant(fd, job, enforcement);
+	job = mini_let_in(m, fd, enforcement);
 	expect_result(m, line, 0);
+	return job;
+}
+
+/* Looks only at what comes next, and leaves it there, unless it is the end of a job that had
+ * nothing in it. Return: whether it was. */
+static bool take_unused(int fd, uint64_t job) {
+	uint8_t buffer[PROTO_PACKET_MAX];
+	ProtobufCMessage *base = NULL;
+	const Sbeet__ToDaemon *m;
+	ssize_t n = recv(fd, buffer, sizeof(buffer), MSG_PEEK | MSG_DONTWAIT);
+	bool unused;
+
+	if (n <= 0) {
+		return false;
+	}
+	assert_int_equal(packet_unpack(&sbeet__to_daemon__descriptor, buffer, (size_t)n, &base), 0);
+	m = (const Sbeet__ToDaemon *)base;
+	unused = m->body_case == SBEET__TO_DAEMON__BODY_DONE && m->done->job == job &&
+		 m->done->cancelled;
+	packet_free(base);
+	if (unused) {
+		mini_free(mini_next(fd));
+	}
+	return unused;
+}
+
+uint64_t mini_let_in(struct mini *m, int fd, Sbeet__Enforcement enforcement) {
+	uint64_t job;
+
+	do {
+		job = mini_request(fd, NULL);
+		mini_grant(fd, job, enforcement);
+	} while (!mini_wait(m, fd) && take_unused(fd, job));
 	return job;
 }
 

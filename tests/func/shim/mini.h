@@ -117,6 +117,11 @@ uint64_t mini_open_job(struct mini *m, int fd);
 /* The same by the command @line, "@T COMMAND", with a grant of @enforcement. */
 uint64_t mini_open_job_by(struct mini *m, int fd, const char *line, Sbeet__Enforcement enforcement);
 
+/* Grants the job that the guest asks for next, and waits until the guest answers something. With
+ * MINI_LINGER_SHORT_NS and on a busy machine the tracker may end the job before its first operation
+ * is in it, which then asks again. Returns the job that it got into. */
+uint64_t mini_let_in(struct mini *m, int fd, Sbeet__Enforcement enforcement);
+
 /* The next message, to be freed by mini_free(). NULL: the guest has closed the connection. */
 Sbeet__ToDaemon *mini_next(int fd);
 

@@ -224,9 +224,11 @@ static void shim_ends_job_of_thread_cancelled_in_the_driver(void **state) {
 	fd = mini_begin(m, mini_plain);
 	mini_do(m, "@1 device", 0);
 	mini_do(m, "@0 hold 1", 0);
+	mini_do(m, "@0 gate 1", 0);
 	mini_tell(m, "@1 fetch"); /* waits in the driver */
-	job = mini_request(fd, NULL);
-	mini_grant(fd, job, WHOLE);
+	mini_tell(m, "@0 gate-wait");
+	job = mini_let_in(m, fd, WHOLE);
+	mini_answers(m, "0 gate-wait 0");
 	mini_do(m, "@0 cancel 1", 0);
 	mini_do(m, "@0 join 1", 0);
 	mini_do(m, "@0 questions-wait", 0);

@@ -126,7 +126,7 @@ run_tests() {
 step "what is needed"
 sh tests/prepare.sh --wishes || exit 1
 clang=$(command -v clang)
-jobs=$((2 * $(nproc))) # many tests mostly sleep
+jobs=$((3 * $(nproc))) # many tests mostly sleep
 
 if [ "$threads" = true ]; then
 	rebuild=

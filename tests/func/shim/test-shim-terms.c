@@ -99,7 +99,7 @@ static void open_jobs_end_at_exit(void **state) {
 static void terms_hold_for_threads(void **state) {
 	struct mini *m = *state;
 	uint32_t tids[2];
-	unsigned n = 0;
+	unsigned n = 0, n_open = 0;
 	int fd;
 
 	mini_make_page(m, true);
@@ -114,8 +114,10 @@ static void terms_hold_for_threads(void **state) {
 		assert_non_null(message);
 		if (message->body_case == SBEET__TO_DAEMON__BODY_BEGAN) {
 			tids[n++] = message->began->tid;
+			n_open += !message->began->done;
 		} else { /* on a slow machine it was told of while it was open */
 			assert_int_equal(message->body_case, SBEET__TO_DAEMON__BODY_DONE);
+			assert_true(n_open-- > 0);
 		}
 		mini_free(message);
 	}

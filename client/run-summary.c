@@ -182,6 +182,10 @@ static void print_run(FILE *out, const struct run *run, uint64_t now) {
 		     seconds > 0 ? (double)run->jobs / seconds : 0);
 	print_number(out, run->misses, "misses", "% of the jobs",
 		     run->jobs ? 100.0 * (double)run->misses / (double)run->jobs : 0);
+	if (runs_split_frames(run->jobs, run->within_period)) {
+		print_number(out, run->within_period, "within a period", "% of the jobs",
+			     100.0 * (double)run->within_period / (double)run->jobs);
+	}
 	print_number(out, run->abandoned, "abandoned", NULL, 0);
 	if (run->jobs > 0) {
 		print_time(out, run->started_late / run->jobs, "started late", "mean");
@@ -194,6 +198,12 @@ static void print_run(FILE *out, const struct run *run, uint64_t now) {
 	if (run->energy_mj > 0) {
 		snprintf(text, sizeof(text), "%.3f J", (double)run->energy_mj / 1e3);
 		print_figure(out, text, "energy", "of its jobs, by its profile");
+	}
+	if (runs_split_frames(run->jobs, run->within_period)) {
+		fprintf(out,
+			"\n %llu of the %llu jobs began within the period of another "
+			"one:\n " RUNS_SPLIT_FRAMES ".\n",
+			(unsigned long long)run->within_period, (unsigned long long)run->jobs);
 	}
 	if (run->restarted) {
 		fprintf(out,

@@ -13,6 +13,7 @@
 #include "client/base/listing.h"
 #include "client/base/table.h"
 #include "client/live/objects.h"
+#include "client/live/runs.h"
 #include "client/live/snapshot.h"
 #include "client/live/terms.h"
 #include "client/live/watch.h"
@@ -115,6 +116,27 @@ static void print_priority(const struct snapshot *s, const struct page *page) {
 			 n == 1 ? "program has" : "programs have");
 		print_parts(page, parts);
 		fputc('\n', page->out);
+	}
+}
+
+/* Misses of such tasks are not those of their frames. */
+static void print_split_frames(const struct snapshot *s, const struct page *page) {
+	for (size_t i = 0; i < s->n_sessions; i++) {
+		const Sbeet__Control__Session *e = s->sessions[i];
+		char jobs[128], see[PROTO_NAME_MAX + 32];
+		const char *const parts[] = {jobs, see, NULL};
+
+		if (runs_split_frames(e->jobs, e->jobs_within_period)) {
+			snprintf(jobs, sizeof(jobs),
+				 "%llu of the %llu jobs of session %llu began within the period "
+				 "of another one",
+				 (unsigned long long)e->jobs_within_period,
+				 (unsigned long long)e->jobs, (unsigned long long)e->id);
+			snprintf(see, sizeof(see), "see 'sbeetctl task explain %s'", e->task);
+			terminal_clean(see);
+			print_parts(page, parts);
+			fputc('\n', page->out);
+		}
 	}
 }
 
@@ -281,6 +303,7 @@ static int render(const struct ctl *ctl, const struct snapshot *s, size_t rows_m
 	}
 	print_service(s->service, &page);
 	print_priority(s, &page);
+	print_split_frames(s, &page);
 	print_placed(s, &page);
 	print_mps(s->mps, &page);
 	r = print_gpus(s, &page);

@@ -9,6 +9,7 @@
 
 #include "client/base/ctl.h"
 #include "client/live/objects.h"
+#include "client/live/runs.h"
 #include "client/live/terms.h"
 #include "client/live/watch.h"
 #include "client/options.h"
@@ -147,6 +148,12 @@ static void print_session(const struct snapshot *s, const Sbeet__Control__Sessio
 	if (e->last_response_ns) {
 		print_time(out, ", last job ", e->last_response_ns);
 		print_time(out, ", longest ", e->max_response_ns);
+	}
+	if (runs_split_frames(e->jobs, e->jobs_within_period)) {
+		fprintf(out,
+			"\n  %llu of the jobs began within the period of another "
+			"one: " RUNS_SPLIT_FRAMES,
+			(unsigned long long)e->jobs_within_period);
 	}
 	fputc('\n', out);
 }

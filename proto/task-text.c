@@ -32,6 +32,8 @@ static int read_time(const struct task_field_row *row, const char *text, enum ta
 	if (r == 0 && writer == TASK_WRITER_PROGRAM && t < (nsec_t)row->least) {
 		return -ERANGE;
 	}
+	/* An offset of 0 is one: it declares releases. A field that is 0 says that there is none. */
+	t = t == 0 && row->least == 0 ? 1 : t;
 	*ret = r == 0 ? t : *ret;
 	return r;
 }

@@ -21,6 +21,7 @@ static void read_run(const Sbeet__Control__Run *m, struct run *ret) {
 		.number = m->number,
 		.jobs = m->jobs,
 		.misses = m->misses,
+		.within_period = m->jobs_within_period,
 		.abandoned = m->abandoned,
 		.launches = m->launches,
 		.energy_mj = m->energy_mj,
@@ -118,6 +119,7 @@ static uint64_t larger(uint64_t a, uint64_t b) {
 static void merge(struct run *into, const struct run *from) {
 	into->jobs += from->jobs;
 	into->misses += from->misses;
+	into->within_period += from->within_period;
 	into->abandoned += from->abandoned;
 	into->launches += from->launches;
 	into->energy_mj += from->energy_mj;
@@ -171,6 +173,10 @@ nsec_t run_percentile(const struct run *run, unsigned percent) {
 	return t < run->max_response ? t : run->max_response;
 }
 
+bool runs_split_frames(uint64_t jobs, uint64_t within_period) {
+	return within_period >= 3 && within_period >= jobs / 4;
+}
+
 nsec_t run_duration(const struct run *run, uint64_t now) {
 	uint64_t end = run->ended_ns ? run->ended_ns : now;
 
@@ -207,15 +213,17 @@ json_t *run_json(const struct run *run, uint64_t now) {
 		json_u64_known(run->ended_ns), "duration_ns", json_u64(run_duration(run, now)),
 		"ended", run->ended, "restarted", (int)run->restarted);
 	json_t *figures = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"jobs", json_u64(run->jobs), "misses", json_u64(run->misses), "abandoned",
-		json_u64(run->abandoned), "launches", json_u64(run->launches), "mean_response_ns",
-		mean_json(run->responses, run->jobs), "p50_response_ns", percentile_json(run, 50),
-		"p90_response_ns", percentile_json(run, 90), "p99_response_ns",
-		percentile_json(run, 99), "max_response_ns", json_u64_known(run->max_response),
-		"mean_started_late_ns", mean_json(run->started_late, run->jobs),
-		"max_started_late_ns", run->jobs ? json_u64(run->max_started_late) : json_null(),
-		"mean_wait_ns", mean_json(run->waits, run->jobs), "max_wait_ns",
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+		"s:o}",
+		"jobs", json_u64(run->jobs), "misses", json_u64(run->misses), "jobs_within_period",
+		json_u64(run->within_period), "abandoned", json_u64(run->abandoned), "launches",
+		json_u64(run->launches), "mean_response_ns", mean_json(run->responses, run->jobs),
+		"p50_response_ns", percentile_json(run, 50), "p90_response_ns",
+		percentile_json(run, 90), "p99_response_ns", percentile_json(run, 99),
+		"max_response_ns", json_u64_known(run->max_response), "mean_started_late_ns",
+		mean_json(run->started_late, run->jobs), "max_started_late_ns",
+		run->jobs ? json_u64(run->max_started_late) : json_null(), "mean_wait_ns",
+		mean_json(run->waits, run->jobs), "max_wait_ns",
 		run->jobs ? json_u64(run->max_wait) : json_null(), "gpu_ns", json_u64(run->gpu),
 		"energy_j", run->energy_mj ? json_real((double)run->energy_mj / 1e3) : json_null(),
 		"gpus", gpus_json(run));

@@ -14,7 +14,7 @@
 
 struct run {
 	char task[PROTO_NAME_MAX + 1], program[PROTO_NAME_MAX + 1], ended[PROTO_NAME_MAX + 1];
-	uint64_t number, jobs, misses, abandoned, launches, energy_mj;
+	uint64_t number, jobs, misses, within_period, abandoned, launches, energy_mj;
 	uint64_t started_ns, ended_ns; /* CLOCK_REALTIME; ended_ns 0: it runs */
 	nsec_t period, deadline, gpu;
 	nsec_t responses, started_late, waits; /* of all jobs together */
@@ -44,6 +44,13 @@ void runs_merge_tasks(struct runs *runs);
 
 /* The response time that @percent of its jobs do not exceed, within 3.2 %; 0: it had none. */
 nsec_t run_percentile(const struct run *run, unsigned percent);
+
+/* Whether so many of its jobs began within the period of another one that its frames must be
+ * several jobs each: then misses are not those of frames. */
+bool runs_split_frames(uint64_t jobs, uint64_t within_period);
+#define RUNS_SPLIT_FRAMES                                                                        \
+	"a synchronisation ends a job, so a frame with one in its middle is several jobs, each " \
+	"with a deadline of its own; mark the frames instead: MARKS in sbeetctl(1)"
 
 /* How long it has lasted, until @now of CLOCK_REALTIME if it runs. */
 nsec_t run_duration(const struct run *run, uint64_t now);

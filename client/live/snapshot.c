@@ -371,8 +371,9 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 		"cpu_priority", (int)s->cpu_priority, "connected_ns", json_u64(s->connected_ns),
 		"allocation", known_text(s->allocation));
 	counts = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
-		"jobs", json_u64(s->jobs), "jobs_partition", json_u64(s->jobs_partition),
+		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
+		"jobs", json_u64(s->jobs), "jobs_within_period", json_u64(s->jobs_within_period),
+		"jobs_partition", json_u64(s->jobs_partition),
 		"launches", json_u64(s->launches), "copies", json_u64(s->copies), "misses",
 		json_u64(s->misses), "kernels", json_u64(s->kernels), "kernels_confinable",
 		json_u64(s->kernels_confinable), "outside_blocks", json_u64(s->outside_blocks),

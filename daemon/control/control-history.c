@@ -64,6 +64,7 @@ static void fill_run(const struct history_run *run, Sbeet__Control__Run *ret) {
 	ret->max_wait_ns = run->max_wait;
 	ret->restarted = run->restarted;
 	ret->gpus = run->gpus;
+	ret->jobs_within_period = run->within_period;
 }
 
 static bool is_wanted(const struct answer *a, const struct history_run *run) {

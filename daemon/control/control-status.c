@@ -226,6 +226,7 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->launches = s->counters.launches;
 	ret->copies = s->counters.copies;
 	ret->misses = s->counters.misses;
+	ret->jobs_within_period = s->counters.within_period;
 	ret->kernels = s->kernels.n;
 	ret->kernels_confinable = s->kernels.n_confinable;
 	ret->outside_blocks = s->counters.outside_blocks;

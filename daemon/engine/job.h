@@ -49,6 +49,7 @@ struct job {
 	struct job_spec spec; /* its task's, when it was requested */
 	nsec_t release;	      /* when it was requested or before, see task_release() */
 	bool woken;	      /* its program slept until it was released */
+	bool within_period;   /* it began no period, see session_counters; known at its end */
 	nsec_t own_deadline;  /* from there, as its program has marked it; 0: its task's */
 	enum sched_stop stop; /* what can stop it: see means.h */
 	nsec_t stop_takes;    /* at most so far; 0: not measured */

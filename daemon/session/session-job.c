@@ -399,6 +399,20 @@ static bool count_cold(struct session_counters *c, const Sbeet__JobDone *done, n
 	return true;
 }
 
+/* Several threads with jobs of their own have several in each period. */
+static void count_period(struct session *s, struct job *job) {
+	struct session_counters *c = &s->counters;
+	nsec_t most = s->task.period / 4 * 3;
+
+	job->within_period = most > 0 && s->scope == SBEET__SCOPE__SCOPE_PROCESS &&
+			     c->period_began > 0 && job->release < c->period_began + most;
+	if (job->within_period) {
+		c->within_period++;
+	} else {
+		c->period_began = job->release;
+	}
+}
+
 static void count_done(struct session *s, struct job *job, const Sbeet__JobDone *done,
 		       nsec_t finished) {
 	struct session_counters *c = &s->counters;
@@ -411,6 +425,7 @@ static void count_done(struct session *s, struct job *job, const Sbeet__JobDone 
 	c->copies += done->copies;
 	c->outside_blocks += done->outside_blocks;
 	c->misses += missed;
+	count_period(s, job);
 	c->max_wait = wait > c->max_wait ? wait : c->max_wait;
 	if (started_late > c->max_started_late) {
 		c->max_started_late = started_late;

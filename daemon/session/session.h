@@ -61,6 +61,10 @@ struct session_counters {
 	/* Of programs that were woken for them: jobs, and those that are late only if they were
 	 * released PLAN_WAKE before they were requested. Not kept over a restart. */
 	uint64_t woken, late_by_wake;
+	/* Jobs that began no period of their own, see Run in control.proto; and when the job was
+	 * released that began the last one. Not kept over a restart. */
+	uint64_t within_period;
+	nsec_t period_began;
 };
 
 struct session {

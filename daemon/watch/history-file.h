@@ -11,7 +11,7 @@ struct history;
 struct history_file;
 
 /* Raised when the meaning of the file changes; one of another version is not read. */
-#define HISTORY_FILE_VERSION 1
+#define HISTORY_FILE_VERSION 2
 
 /*
  * @runtime: the directory of the file; @state: that of the copy; NULL: none is kept. Where the file

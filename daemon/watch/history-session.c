@@ -67,6 +67,7 @@ void history_session_job(struct history *history, const struct job *job,
 				    .energy_mj = new_energy(job->session),
 				    .on = (unsigned)job->gpu,
 				    .missed = missed,
+				    .within_period = job->within_period,
 			    },
 			    util_wall_now());
 	}

@@ -166,6 +166,7 @@ static nsec_t larger(nsec_t a, nsec_t b) {
 void history_job(struct history_run *run, const struct history_job *job, int64_t now) {
 	run->jobs++;
 	run->misses += job->missed;
+	run->within_period += job->within_period;
 	run->launches += job->launches;
 	run->gpus |= UINT32_C(1) << job->on;
 	run->energy_mj += job->energy_mj;

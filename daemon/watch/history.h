@@ -36,6 +36,7 @@ struct history_run {
 	struct identity identity; /* without the secret */
 	int64_t started, ended;	  /* CLOCK_REALTIME in ns; ended, so far as it runs: its last job */
 	uint64_t jobs, misses, abandoned, launches;
+	uint64_t within_period; /* of the jobs, see Run in control.proto */
 	uint64_t energy_mj;
 	nsec_t gpu, responses, started_late, waits; /* of all jobs together */
 	nsec_t max_response, max_started_late, max_wait;
@@ -65,7 +66,7 @@ struct history_job {
 	nsec_t gpu, response, started_late, wait;
 	uint64_t launches, energy_mj;
 	unsigned on; /* the number of its GPU */
-	bool missed;
+	bool missed, within_period;
 };
 
 /* @runs: of an sbeetd before us, or all zero: those that still ran have ended with it. */

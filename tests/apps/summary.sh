@@ -2,7 +2,7 @@
 # What is said of programs after their end, by `run --summary` and `task history`: also of one that was
 # killed, and where sbeetd was started again meanwhile.
 #
-# usage: summary.sh counts POLICY | killed POLICY | restarted SIGNAL POLICY | children | unreached
+# usage: summary.sh counts POLICY | frames POLICY | killed POLICY | restarted SIGNAL POLICY | children | unreached
 . "$(dirname "$0")/lib.sh"
 
 export SIMGPU=16:mps
@@ -67,6 +67,35 @@ counts() { # POLICY
 	[ "$("$ctl" task history --no-legend | wc -l)" -eq 2 ] || fail "there must be two runs"
 	all_is_free
 	stop_daemon
+}
+
+# A frame with a synchronisation in its middle is two jobs: the summary, status and explain say so. With
+# marks, or without a synchronisation, it is one, and they say nothing.
+frames() { # POLICY
+	start_daemon --policy "$1"
+	summed --task two --period 500ms -- "$apps/marked" --period 500ms --frames 6 --json ||
+		fail "exit code $?"
+	[ "$(told jobs_within_period)" -ge 4 ] || fail "$(told jobs_within_period) jobs within a period"
+	summed --task one --period 500ms --job marks -- "$apps/marked" --period 500ms --frames 6 --json ||
+		fail "exit code $?"
+	[ "$(told jobs)" -eq 6 ] || fail "$(told jobs) marked jobs"
+	[ "$(told jobs_within_period)" -eq 0 ] || fail "marked frames are split"
+	"$ctl" run --summary --task two --period 500ms -- "$apps/marked" --period 500ms --frames 6 \
+		>"$scratch/text.out" 2>"$scratch/text.err" || fail "exit code $?"
+	grep -q 'began within the period of another one' "$scratch/text.err" || fail "the text says nothing"
+	"$ctl" run --task two --period 500ms -- "$apps/marked" --period 500ms --frames 1000 \
+		>/dev/null 2>"$scratch/long.err" &
+	pid=$!
+	until_true 'status tells of split frames' status_says 'began within the period of another one'
+	"$ctl" task explain two >"$scratch/explain.out" || fail "exit code $?"
+	grep -q 'mark the frames' "$scratch/explain.out" || fail "explain says nothing"
+	kill "$pid"
+	wait "$pid"
+	stop_daemon
+}
+
+status_says() { # TEXT
+	"$ctl" status | grep -q -e "$1"
 }
 
 has_jobs() { # TASK NUMBER

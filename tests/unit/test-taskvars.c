@@ -90,6 +90,23 @@ static void all_values_are_read(void **state) {
 	assert_int_equal(vars.job.max_sms, 16);
 }
 
+/* A program that says nothing declares no releases; one that says 0 does. */
+static void offset_of_zero_is_one(void **state) {
+	struct taskvar_source from[_TASK_FIELD_N] = {
+		[TASK_FIELD_PERIOD] = {"--period", "33ms"},
+	};
+	struct task_spec vars;
+	enum task_field wrong;
+	char why[512];
+
+	(void)state;
+	assert_int_equal(taskvars_read(&vars, from, &wrong, why, sizeof(why)), 0);
+	assert_int_equal(vars.offset, 0);
+	from[TASK_FIELD_OFFSET] = (struct taskvar_source){"--offset", "0ms"};
+	assert_int_equal(taskvars_read(&vars, from, &wrong, why, sizeof(why)), 0);
+	assert_int_equal(vars.offset, 1);
+}
+
 static void what_is_wrong_is_named(void **state) {
 	static const struct {
 		struct pair pairs[PAIRS_MAX];
@@ -150,6 +167,7 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(class_follows_from_times),
 		cmocka_unit_test(all_values_are_read),
+		cmocka_unit_test(offset_of_zero_is_one),
 		cmocka_unit_test(what_is_wrong_is_named),
 	};
 

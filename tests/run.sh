@@ -3,8 +3,8 @@
 #
 # usage: run.sh [--quick | --long | --threads]
 #	--quick		only the main build, not the others (clang, release, sanitizers, fuzzing)
-#	--long		the functional tests with clang too, a minute of fuzzing a target instead of 10 s, and the
-#			unit tests of a build for arm64 under qemu, where Debian's packages are to be had
+#	--long		the functional tests with clang too, a minute of fuzzing a target instead of 10 s, ten of
+#			an attack on sbeetd instead of one, and the unit tests of a build for arm64 under qemu, where Debian's packages are to be had
 #	--threads	only the shim's library and its tests, and the simulated GPU's worker threads, with
 #			thread sanitizer, in a build of their own
 #
@@ -16,6 +16,7 @@ cd "$(dirname "$0")/.." || exit 1
 quick=false
 threads=false
 fuzz_s=10
+attack_s=30 # under each of two policies
 long=
 shim_tests="shim-linked shim-daemons-linked shim-guest-linked shim-marks-linked shim-terms-linked"
 rebuild=--no-rebuild # what is tested has been built
@@ -28,6 +29,7 @@ case ${1:-} in
 --quick) quick=true ;;
 --long)
 	fuzz_s=60
+	attack_s=300
 	long="--suite func"
 	;;
 --threads) threads=true ;;
@@ -164,6 +166,10 @@ if [ "$quick" = false ]; then
 	step "unit tests with address and undefined-behaviour sanitizers"
 	if configure build-asan -Db_sanitize=address,undefined -Db_lundef=false; then
 		run_tests build-asan --suite unit
+		step "an attack on sbeetd with these sanitizers"
+		export ATTACK_S=$attack_s
+		run_tests build-asan daemon-attack
+		unset ATTACK_S
 	fi
 	step "fuzzing, $fuzz_s s a target"
 	if ! sh tests/prepare.sh --fuzzer; then

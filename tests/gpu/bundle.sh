@@ -28,7 +28,7 @@ mkdir -p "$bundle/bin" "$bundle/lib" "$bundle/apps"
 cp "$build/daemon/sbeetd" "$build/client/sbeetctl" "$build/tests/demo/watch" \
 	"$build/tests/func/twin/test-twin-driver" "$build/tests/apps/corpus/test-corpus-driver" \
 	"$build/tests/gpu/measure-twins" "$build/tests/gpu/launch-parts" "$build/tests/gpu/periodic" \
-	"$build/tests/gpu/evaluate" "$build/tests/gpu/urgent" "$build/tests/gpu/segments" "$build/tests/gpu/kills" "$build/tests/apps/driver/graph" "$build/tests/apps/driver/order" \
+	"$build/tests/gpu/evaluate" "$build/tests/gpu/urgent" "$build/tests/gpu/khz" "$build/tests/gpu/segments" "$build/tests/gpu/kills" "$build/tests/apps/driver/graph" "$build/tests/apps/driver/order" \
 	"$build/tests/gpu/preempt-ways" "$build/tests/bench/bench-grant" \
 	"$bundle/bin/"
 git describe --always --abbrev=40 --dirty --exclude='*' >"$bundle/commit" # evaluate.sh's seeds are made from it
@@ -50,8 +50,8 @@ for app in "$build"/tests/apps/runtime/*-static; do
 	cp "$app" "$bundle/apps/$(basename "$app" -static)"
 done
 cp -r tests/gpu/run.sh tests/gpu/twins.sh tests/gpu/power.sh tests/gpu/power.cu tests/gpu/frameworks.sh \
-	tests/gpu/speed.sh tests/gpu/preempt.sh tests/gpu/casestudy.sh tests/gpu/kills.sh tests/gpu/exact.sh tests/gpu/job-start.sh tests/gpu/daemon-cpu.sh tests/gpu/evaluate.sh tests/gpu/causes.awk tests/gpu/above.awk tests/gpu/scenario.sh tests/gpu/manage.sh tests/gpu/mps.sh tests/gpu/order.sh tests/gpu/pairs.sh tests/gpu/ranges.sh tests/gpu/samples.sh tests/gpu/examine.sh \
-	tests/gpu/frameworks "$bundle/"
+	tests/gpu/speed.sh tests/gpu/preempt.sh tests/gpu/casestudy.sh tests/gpu/kills.sh tests/gpu/exact.sh tests/gpu/job-start.sh tests/gpu/daemon-cpu.sh tests/gpu/evaluate.sh tests/gpu/causes.awk tests/gpu/above.awk tests/gpu/scenario.sh tests/gpu/manage.sh tests/gpu/mps.sh tests/gpu/order.sh tests/gpu/pairs.sh tests/gpu/ranges.sh tests/gpu/real.sh tests/gpu/samples.sh tests/gpu/examine.sh \
+	tests/gpu/frameworks tests/gpu/real "$bundle/"
 
 # What they need and another machine may lack; the C library's own parts must be that machine's.
 for file in "$bundle"/bin/* "$bundle"/lib/* "$bundle"/apps/*; do

@@ -74,10 +74,15 @@ flip_sets() {
 	done
 }
 
+# OPTIONS... of its control daemon
 start_mps() {
 	command -v nvidia-cuda-mps-control >/dev/null || return 0
 	export CUDA_MPS_PIPE_DIRECTORY="$scratch/mps" CUDA_MPS_LOG_DIRECTORY="$scratch/mps-log"
-	nvidia-cuda-mps-control -d || exit 1
+	if ! nvidia-cuda-mps-control -d "$@"; then
+		[ $# -gt 0 ] || exit 1
+		unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+		return 1
+	fi
 	mps=true
 }
 

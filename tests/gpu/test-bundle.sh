@@ -7,7 +7,7 @@ gpu=$(cd "$1" && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 mkdir -p "$folder/bin" "$folder/lib" "$folder/sim"
-for program in daemon/sbeetd client/sbeetctl tests/gpu/urgent tests/gpu/segments tests/gpu/kills tests/gpu/periodic; do
+for program in daemon/sbeetd client/sbeetctl tests/gpu/urgent tests/gpu/khz tests/gpu/segments tests/gpu/kills tests/gpu/periodic; do
 	ln -s "$SBEET_BUILD/$program" "$folder/bin/"
 done
 ln -s "$SBEET_BUILD/shim/libsbeet.so" "$folder/lib/"

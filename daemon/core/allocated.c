@@ -120,8 +120,9 @@ static void start_or_claim(struct sched *s, sched_job_id id, struct smset *claim
 			return;
 		}
 		/* Where one process at a time runs, it must end before others can start. */
-		claimed[k] = gpu->sharing == SCHED_SHARING_MPS ? smset_or(&claimed[k], &sms)
-							       : smset_range(0, gpu->n_sms);
+		claimed[k] = sched_may_be_beside(gpu->sharing, job->apart, k)
+				     ? smset_or(&claimed[k], &sms)
+				     : smset_range(0, gpu->n_sms);
 		*kept |= UINT32_C(1) << k;
 	}
 }

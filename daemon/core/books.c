@@ -118,13 +118,12 @@ bool policy_may_share(const struct sched *s, size_t index, const struct sched_jo
 	if (gpu->drained) {
 		return false;
 	}
-	if (gpu->sharing == SCHED_SHARING_MPS) {
-		return true;
-	}
 	for (size_t i = 0; i < SCHED_SLOTS_MAX; i++) {
 		sched_job_id running = gpu->slots[i];
 
-		if (running != SCHED_JOB_NONE && s->jobs[running].owner != job->owner) {
+		if (running != SCHED_JOB_NONE && s->jobs[running].owner != job->owner &&
+		    !sched_may_be_beside(gpu->sharing, s->jobs[running].apart | job->apart,
+					 index)) {
 			return false;
 		}
 	}

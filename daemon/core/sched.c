@@ -122,6 +122,25 @@ int sched_set_gpu_model(struct sched *s, size_t index, const struct sched_gpu_mo
 	return 0;
 }
 
+void sched_set_sharing(struct sched *s, size_t gpu, enum sched_sharing sharing) {
+	s->gpus[gpu].sharing = sharing;
+}
+
+void sched_set_apart(struct sched *s, sched_job_id id, uint32_t apart, bool divisible) {
+	struct sched_job *job = &s->jobs[id];
+	struct sched_task *task = task_table_get(&s->tasks, job->task);
+
+	assert(sched_job(s, id));
+	job->apart = apart;
+	if (job->state == SCHED_JOB_WAITING) {
+		job->divisible &= divisible;
+	}
+	if (task) {
+		task->apart = apart;
+		task->divisible = divisible;
+	}
+}
+
 void sched_set_allocation(struct sched *s, unsigned id, size_t gpu, const struct smset *sms) {
 	assert(id >= 1 && id <= SCHED_ALLOCATIONS_MAX && gpu < SCHED_GPUS_MAX);
 	s->allocated[gpu][id] = *sms;
@@ -231,6 +250,7 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		.gpu_wanted = job->gpu_wanted < 0 ? -1 : job->gpu_wanted,
 		.gpus = job->gpus,
 		.divisible = job->divisible,
+		.apart = job->apart,
 		.job_class = job->job_class,
 		.stop = job->stop,
 		.continued = job->continued,
@@ -251,6 +271,7 @@ int sched_arrive(struct sched *s, const struct sched_job *job, sched_job_id *ret
 		task->gpu_wanted = j->gpu_wanted;
 		task->gpus = j->gpus ? j->gpus : task->gpus;
 		task->divisible = j->divisible;
+		task->apart = j->apart;
 		task->owner = j->owner;
 		task_table_released(&s->tasks, job->task, job->release);
 	}

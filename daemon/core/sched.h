@@ -33,6 +33,14 @@ void sched_set_timetable(struct sched *s, struct timetable *t);
  * of it for tasks that are there already is derived anew. */
 int sched_set_gpu_model(struct sched *s, size_t gpu, const struct sched_gpu_model *model);
 
+/* The GPU is shared otherwise from now on: what is granted; what runs there goes on. Its model is
+ * to be set again, and its jobs with sched_set_apart(). */
+void sched_set_sharing(struct sched *s, size_t gpu, enum sched_sharing sharing);
+
+/* The job, whose process may have become a client of MPS or be none any more. @divisible: as far as
+ * it can be by now; a job that runs, or was not divisible before, stays as it is. */
+void sched_set_apart(struct sched *s, sched_job_id id, uint32_t apart, bool divisible);
+
 /* From now on no job starts on this GPU, or jobs start again. What runs there goes on. */
 void sched_drain_gpu(struct sched *s, size_t gpu, bool drain);
 

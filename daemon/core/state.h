@@ -67,6 +67,12 @@ struct sched_gpu_model {
 	unsigned last_group;
 };
 
+/* Whether two jobs of different owners may run side by side on GPU @gpu; @apart: the masks of both
+ * (sched_job), together. */
+static inline bool sched_may_be_beside(enum sched_sharing sharing, uint32_t apart, size_t gpu) {
+	return sharing == SCHED_SHARING_MPS && !(apart >> gpu & 1);
+}
+
 /* How many groups a divided GPU has; 0: it is not divided. */
 static inline unsigned sched_n_groups(const struct sched_gpu_model *model) {
 	return model->last_group > 0 ? (model->power.n_sms - model->last_group) / model->step + 1
@@ -155,6 +161,7 @@ struct sched_task {
 	int gpu_wanted;	       /* as of its last job; -1: one of `gpus` */
 	uint32_t gpus;	       /* of the last job that had a choice: mask; 0: any */
 	bool divisible;	       /* as of its last job */
+	uint32_t apart;	       /* likewise */
 	uint64_t owner;	       /* of its last job; 0: no job yet */
 	int home;	       /* GPU that sched_distribute() chose; -1: none */
 	uint16_t n_sms;	       /* that sched_distribute() gave its jobs there; 0: as decided */
@@ -320,6 +327,8 @@ struct sched_job {
 	int gpu_wanted;	     /* GPU index that the job needs, or -1: one of `gpus` */
 	uint32_t gpus;	     /* mask; 0: any */
 	bool divisible;	     /* may get a part of a GPU; else the whole GPU or nothing */
+	uint32_t apart; /* mask of GPUs: its process is no client of MPS there, and shares none of
+			 * them with others */
 	/* Its bounds hold where it is divisible, the most where they contradict each other. Policy
 	 * `fixed` gives what its task says. */
 	struct job_spec spec;

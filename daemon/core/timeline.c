@@ -50,6 +50,7 @@ static void init_slot(struct timeline_slot *slot, const struct sched *s,
 	slot->draws_from = now;
 	slot->n_sms = smset_count(&job->sms);
 	slot->owner = job->owner;
+	slot->apart = job->apart >> job->gpu & 1;
 	if (!p) {
 		return;
 	}
@@ -91,7 +92,8 @@ struct gap {
 	nsec_t next;	/* when more comes free; 0: all is */
 };
 
-static struct gap look(const struct timeline_gpu *g, uint64_t owner, nsec_t at) {
+static struct gap look(const struct timeline_gpu *g, uint64_t owner, bool apart, nsec_t at) {
+	bool shared = g->gpu->sharing == SCHED_SHARING_MPS && !apart;
 	struct gap gap = {.slot = -1};
 	unsigned busy = 0;
 
@@ -106,7 +108,7 @@ static struct gap look(const struct timeline_gpu *g, uint64_t owner, nsec_t at) 
 		gap.taken += g->slots[i].n_sms;
 		gap.next = gap.next == 0 || until < gap.next ? until : gap.next;
 		/* only jobs of one process share a GPU without MPS */
-		if (g->gpu->sharing == SCHED_SHARING_EXCLUSIVE && g->slots[i].owner != owner) {
+		if ((!shared || g->slots[i].apart) && g->slots[i].owner != owner) {
 			busy = g->n_slots;
 		}
 	}
@@ -120,7 +122,7 @@ static nsec_t find_opening(const struct timeline_gpu *g) {
 	nsec_t at = g->floor;
 
 	for (;;) {
-		struct gap gap = look(g, 0, at);
+		struct gap gap = look(g, 0, false, at);
 
 		if ((gap.slot >= 0 && gap.taken < g->gpu->model.limit) || gap.next == 0) {
 			return at;
@@ -186,7 +188,7 @@ bool timeline_earliest(const struct timeline *t, const struct sched_params *para
 	}
 	/* Now, or when a slot ends: one more moment than there are slots. */
 	for (;;) {
-		struct gap gap = look(g, job->owner, at);
+		struct gap gap = look(g, job->owner, job->apart >> gpu & 1, at);
 		unsigned n = left(g->gpu, job, gap.taken);
 
 		/* What will lie beside what is not known; what lies so now is. */
@@ -308,6 +310,7 @@ void timeline_take(struct timeline *t, const struct timeline_job *job,
 		.n_sms = place->n_sms,
 		.own_mw = place->own_mw,
 		.owner = job->owner,
+		.apart = job->apart >> place->gpu & 1,
 	};
 	g->opens = find_opening(g);
 	t->energy_pj += place->energy_pj;

@@ -16,6 +16,7 @@ struct timeline_slot {
 	unsigned n_sms;
 	int64_t own_mw; /* dynamic power less the idle power of its SMs */
 	uint64_t owner;
+	bool apart; /* as of struct sched_job, on this GPU */
 };
 
 struct timeline_gpu {
@@ -45,6 +46,7 @@ struct timeline_job {
 	int gpu_wanted;		       /* -1: one of `gpus` */
 	uint32_t gpus;		       /* mask; 0: any */
 	bool divisible;
+	uint32_t apart; /* as of struct sched_job */
 	uint64_t owner;
 	nsec_t release;
 	nsec_t deadline; /* 0: none */

@@ -31,7 +31,7 @@ struct engine {
 	bool running, stopped, on_hold, has_timetable;
 	bool preempts;			     /* see engine_set_preempts() */
 	struct sched_params params; /* as given */
-	/* Of each GPU, before it is divided. */
+	/* Of each GPU, undivided. */
 	struct sched_gpu_model models[SCHED_GPUS_MAX];
 	unsigned green_step[SCHED_GPUS_MAX]; /* parts are made of whole groups of so many SMs; 0: no
 					      * green contexts there */
@@ -98,26 +98,30 @@ static void divide(const struct sched *sched, struct sched_gpu_model *model, uns
 	}
 }
 
+/* Parts for several processes are made of groups, where there are enough. */
+static int set_model(struct engine *engine, size_t index, const struct inventory_gpu *gpu) {
+	struct sched_gpu_model model = engine->models[index];
+	unsigned step = gpu->sharing == SCHED_SHARING_MPS ? gpu->green_step : 0;
+
+	engine->green_step[index] = gpu->n_sms >= GROUPS_MIN * step ? step : 0;
+	if (engine->green_step[index] > 0) {
+		divide(engine->sched, &model, step);
+	}
+	return sched_set_gpu_model(engine->sched, index, &model);
+}
+
 static int add_gpu(struct engine *engine, const struct inventory_gpu *gpu,
 		   const struct profiles *profiles) {
 	int index = sched_add_gpu(engine->sched, gpu->n_sms, gpu->sharing);
-	struct sched_gpu_model model;
-	unsigned step;
 
 	if (index < 0) {
 		return index;
 	}
-	model = sched_gpu(engine->sched, (size_t)index)->model;
+	engine->models[index] = sched_gpu(engine->sched, (size_t)index)->model;
 	if (profiles) {
-		profiles_model(profiles, gpu->name, gpu->n_sms, &model);
+		profiles_model(profiles, gpu->name, gpu->n_sms, &engine->models[index]);
 	}
-	step = gpu->sharing == SCHED_SHARING_MPS ? gpu->green_step : 0;
-	if (step > 0 && gpu->n_sms >= GROUPS_MIN * step) {
-		engine->green_step[index] = step;
-		engine->models[index] = model;
-		divide(engine->sched, &model, step);
-	}
-	return sched_set_gpu_model(engine->sched, (size_t)index, &model);
+	return set_model(engine, (size_t)index, gpu);
 }
 
 int engine_add_gpus(struct engine *engine, const struct inventory *inventory,
@@ -128,6 +132,14 @@ int engine_add_gpus(struct engine *engine, const struct inventory *inventory,
 		r = add_gpu(engine, inventory_gpu(inventory, i), profiles);
 	}
 	return r;
+}
+
+void engine_set_sharing(struct engine *engine, size_t index, const struct inventory_gpu *gpu) {
+	sched_set_sharing(engine->sched, index, gpu->sharing);
+	if (set_model(engine, index, gpu) != 0) {
+		assert(false); /* it is the one that was set, or that divided */
+	}
+	engine->changed = engine->tasks_changed = true;
 }
 
 bool engine_rows(const struct engine *engine, size_t gpu, struct engine_rows *ret) {
@@ -290,6 +302,7 @@ static struct sched_job describe(const struct engine *engine, const struct job *
 		.gpu_wanted = job->gpus ? -1 : (int)job->gpu,
 		.gpus = job->gpus ? gpus_of(job) : 0,
 		.divisible = is_divisible(engine, job),
+		.apart = job->apart,
 		.job_class = job->job_class,
 		.stop = job->stop,
 		.stop_takes = job->stop_takes,
@@ -301,6 +314,14 @@ static struct sched_job describe(const struct engine *engine, const struct job *
 		.tag = job->record.number,
 		.label = job->label,
 	};
+}
+
+void engine_set_apart(struct engine *engine, struct job *job, uint32_t apart) {
+	job->apart = apart;
+	if (job->sched_id != SCHED_JOB_NONE) {
+		sched_set_apart(engine->sched, job->sched_id, apart, is_divisible(engine, job));
+		engine->changed = true;
+	}
 }
 
 void engine_drain_gpu(struct engine *engine, size_t gpu, bool drain) {

@@ -8,6 +8,7 @@
 #include "daemon/core/sched.h"
 
 struct inventory;
+struct inventory_gpu;
 struct job;
 struct engine;
 struct profiles;
@@ -40,6 +41,14 @@ struct engine *engine_free(struct engine *engine);
 /* To be called once, when the GPUs are known. @profiles: for their models; or NULL. */
 int engine_add_gpus(struct engine *engine, const struct inventory *inventory,
 		    const struct profiles *profiles);
+
+/* @gpu, number @index, is shared otherwise than when it was added, or than it was. Its jobs run on;
+ * engine_set_apart() is to be called for each of all jobs then. */
+void engine_set_sharing(struct engine *engine, size_t index, const struct inventory_gpu *gpu);
+
+/* The GPUs, a mask, that the job shares with no other process although they are shared (struct
+ * sched_job). */
+void engine_set_apart(struct engine *engine, struct job *job, uint32_t apart);
 
 /* The parts of a GPU that jobs get: rows of groups of SMs, the last one of which is larger. */
 struct engine_rows {

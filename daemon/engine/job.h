@@ -45,6 +45,7 @@ struct job {
 	size_t gpu;	  /* from RUNNING on, the one that it was granted */
 	uint32_t gpus;	  /* mask: it could run on these as well; 0: on that one only */
 	unsigned sm_step; /* with ENFORCEMENT_GREEN: of how many SMs its groups are */
+	uint32_t apart;	  /* as of struct sched_job */
 	enum sched_class job_class;
 	struct job_spec spec; /* its task's, when it was requested */
 	nsec_t release;	      /* when it was requested or before, see task_release() */

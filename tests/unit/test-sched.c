@@ -171,6 +171,38 @@ static void even_lets_one_owner_at_a_time_on_an_exclusive_gpu(void **state) {
 	sched_free(s);
 }
 
+/* And it is not kept out by those that share. */
+static void even_runs_a_job_apart_alone_on_a_shared_gpu(void **state) {
+	struct sched *s = make_one("even", 8, SCHED_SHARING_MPS);
+	sched_job_id a = arrive(s, 1, 0, true), apart = arrive(s, 2, 0, true);
+	sched_job_id b = arrive(s, 3, 0, true), c = arrive(s, 4, 0, true);
+
+	sched_set_apart(s, apart, 1, true);
+	expect_grants(s, 1, a);
+	sched_finish(s, a, 0, false);
+	expect_grants(s, 1, apart);
+	expect_grants(s, 0);
+	sched_finish(s, apart, 0, false);
+	expect_grants(s, 2, b, c);
+	sched_free(s);
+}
+
+static void even_follows_the_sharing(void **state) {
+	struct sched *s = make_one("even", 8, SCHED_SHARING_EXCLUSIVE);
+	sched_job_id a = arrive(s, 1, 0, true), b = arrive(s, 2, 0, true), c;
+
+	expect_grants(s, 1, a);
+	sched_set_sharing(s, 0, SCHED_SHARING_MPS);
+	expect_grants(s, 1, b);
+	sched_set_sharing(s, 0, SCHED_SHARING_EXCLUSIVE);
+	sched_finish(s, a, 0, false);
+	c = arrive(s, 1, 0, true);
+	expect_grants(s, 0);
+	sched_finish(s, b, 0, false);
+	expect_grants(s, 1, c);
+	sched_free(s);
+}
+
 static void even_does_not_starve_a_job_that_needs_all(void **state) {
 	struct sched *s = make_one("even", 8, SCHED_SHARING_MPS);
 	sched_job_id a = arrive(s, 1, 0, true), b = arrive(s, 2, 0, true);
@@ -717,6 +749,8 @@ int main(void) {
 		cmocka_unit_test(even_splits_in_halves),
 		cmocka_unit_test(even_does_not_split_a_single_sm),
 		cmocka_unit_test(even_lets_one_owner_at_a_time_on_an_exclusive_gpu),
+		cmocka_unit_test(even_runs_a_job_apart_alone_on_a_shared_gpu),
+		cmocka_unit_test(even_follows_the_sharing),
 		cmocka_unit_test(even_does_not_starve_a_job_that_needs_all),
 		cmocka_unit_test(even_goes_on_when_the_one_that_needs_all_leaves),
 		cmocka_unit_test(even_gives_more_than_half_to_who_needs_it),

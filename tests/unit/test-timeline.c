@@ -82,17 +82,20 @@ static void timeline_finds_the_first_moment_with_room(void **state) {
 	sched_free(s);
 }
 
-static void timeline_keeps_owners_apart_without_mps(void **state) {
+/* When the second of two jobs of different owners starts, each with its mask of GPUs where it is
+ * apart.
+ */
+static nsec_t start_of_second(enum sched_sharing sharing, uint32_t first, uint32_t second) {
 	struct sched *s;
 	struct sched_task task = {.period = 100, .deadline = 100, .fixed_gpu = -1};
-	struct timeline_job job = {.gpu_wanted = -1, .divisible = true, .owner = 1};
+	struct timeline_job job = {.gpu_wanted = -1, .divisible = true, .apart = first, .owner = 1};
 	struct profile_table profile;
 	struct timeline t;
 	struct timeline_place place;
 	sched_task_id id;
 
 	assert_int_equal(sched_new(&s, sched_policy_find("fcfs"), 16), 0);
-	assert_int_equal(sched_add_gpu(s, 8, SCHED_SHARING_EXCLUSIVE), 0);
+	assert_int_equal(sched_add_gpu(s, 8, sharing), 0);
 	assert_int_equal(profile_table_linear(&profile, 8, 0, 0, 80, 0), 0);
 	task.profiles[0] = &profile;
 	assert_int_equal(sched_add_task(s, &task, &id), 0);
@@ -105,9 +108,17 @@ static void timeline_keeps_owners_apart_without_mps(void **state) {
 	assert_true(timeline_earliest(&t, sched_get_params(s), &job, 0, 1, &place));
 	assert_int_equal(place.start, 0);
 	job.owner = 2;
+	job.apart = second;
 	assert_true(timeline_earliest(&t, sched_get_params(s), &job, 0, 1, &place));
-	assert_int_equal(place.start, 20);
 	sched_free(s);
+	return place.start;
+}
+
+static void timeline_keeps_owners_apart_without_mps(void **state) {
+	assert_int_equal(start_of_second(SCHED_SHARING_EXCLUSIVE, 0, 0), 20);
+	assert_int_equal(start_of_second(SCHED_SHARING_MPS, 1, 0), 20);
+	assert_int_equal(start_of_second(SCHED_SHARING_MPS, 0, 1), 20);
+	assert_int_equal(start_of_second(SCHED_SHARING_MPS, 2, 2), 0); /* on another GPU */
 }
 
 /* Whatever is placed, the sum of the differences is the energy of the schedule above static power.

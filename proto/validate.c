@@ -266,6 +266,7 @@ static int check_hello(struct why why, const Sbeet__Hello *m) {
 	TRY(check_text(why, "executable", m->executable, PROTO_PATH_MAX - 1));
 	TRY(check_secret(why, &m->secret));
 	TRY(check_name(why, "run", m->run));
+	TRY(check_path(why, "mps_pipe_directory", m->mps_pipe_directory));
 	TRY(check_most(why, "number of held jobs", m->n_held, PROTO_JOBS_PER_SESSION));
 	for (size_t i = 0; i < m->n_held; i++) {
 		TRY(check_held(why, m->held[i]));
@@ -577,6 +578,7 @@ static int check_session(struct why why, const Sbeet__Control__Session *m) {
 	TRY(check_enum(why, "task_class", (int)m->task_class, &sbeet__task_class__descriptor));
 	TRY(check_text(why, "state of a session", m->state, PROTO_NAME_MAX));
 	TRY(check_text(why, "allocation", m->allocation, PROTO_NAME_MAX));
+	TRY(check_text(why, "mps", m->mps, PROTO_NAME_MAX));
 	for (size_t i = 0; i < m->n_terms; i++) {
 		TRY(check_text(why, "reason of terms", m->terms[i]->reason, PROTO_TEXT_MAX));
 	}

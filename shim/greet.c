@@ -46,6 +46,10 @@ static _Atomic bool answers_pings, daemon_counts, daemon_cuts;
 static uint8_t secret[PROTO_SECRET_BYTES];
 static size_t n_secret; /* 0: the daemon gave none */
 
+/* The MPS that CUDA was initialised with: what the first Welcome said; "/": none. Empty: there was
+ * no such Welcome. */
+static char mps_used[PROTO_PATH_MAX];
+
 /* Why the last greet() failed; for greet_complain(). */
 static int failure;			 /* negative errno; 0: it did not */
 static char refusal[PROTO_TEXT_MAX + 1]; /* sbeetd's reason; empty: it did not refuse */
@@ -100,6 +104,27 @@ static const char *find_executable(char path[static PROTO_PATH_MAX]) {
 	return validate_text(path, PROTO_PATH_MAX) == 0 ? path : "";
 }
 
+/* @fallback: where the environment says nothing. */
+static const char *mps_of_environment(const char *fallback) {
+	const char *path = getenv("CUDA_MPS_PIPE_DIRECTORY");
+
+	if (!path) {
+		return fallback;
+	}
+	return *path == '/' && validate_text(path, PROTO_PATH_MAX) == 0 ? path : "/";
+}
+
+/* Before CUDA is initialised only its environment is known; without a Welcome then, CUDA has looked
+ * in its default place. */
+static void tell_mps(Sbeet__Hello *hello, bool initial) {
+	const char *used = *mps_used ? mps_used
+			   : initial ? mps_of_environment("")
+				     : mps_of_environment("/tmp/nvidia-mps");
+
+	hello->initialised = !initial || *mps_used;
+	hello->mps_pipe_directory = (char *)used;
+}
+
 static int send_hello(int fd, bool initial) {
 	const struct task_spec *spec = &env_get()->task;
 	Sbeet__TaskSpec task = SBEET__TASK_SPEC__INIT;
@@ -142,6 +167,7 @@ static int send_hello(int fd, bool initial) {
 	hello.executable = (char *)find_executable(path);
 	hello.secret.data = secret;
 	hello.secret.len = n_secret;
+	tell_mps(&hello, initial);
 	held_declare(&hello, nsec_now());
 	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
 	m.hello = &hello;
@@ -168,6 +194,10 @@ static void heed(const Sbeet__Welcome *welcome, bool initial) {
 	if (initial) {
 		set_variable("CUDA_MPS_PIPE_DIRECTORY", welcome->mps_pipe_directory);
 		set_variable("CUDA_MPS_LOG_DIRECTORY", welcome->mps_log_directory);
+		if (!*mps_used) {
+			snprintf(mps_used, sizeof(mps_used), "%s",
+				 *welcome->mps_pipe_directory ? welcome->mps_pipe_directory : "/");
+		}
 		visible_choose(&welcome->gpu_uuid);
 	}
 	n_secret = welcome->secret.len; /* 0 or all of it */
@@ -296,6 +326,7 @@ int greet(uint8_t *buffer, bool initial) {
 void greet_after_fork(void) {
 	memset(secret, 0, sizeof(secret));
 	n_secret = 0;
+	mps_used[0] = '\0';
 }
 
 nsec_t greet_linger_ns(void) {

@@ -166,6 +166,49 @@ static void shim_asks_the_next_daemon(void **state) {
 	close(fd);
 }
 
+/* Welcomes a program that says this of MPS. */
+static int accept_saying(struct mini *m, bool initialised, const char *mps) {
+	int fd = mini_accept_only(m);
+	Sbeet__ToDaemon *hello = mini_expect(fd, SBEET__TO_DAEMON__BODY_HELLO);
+
+	assert_int_equal(hello->hello->initialised, initialised);
+	assert_string_equal(hello->hello->mps_pipe_directory, mps);
+	mini_free(hello);
+	mini_welcome(m, fd);
+	return fd;
+}
+
+/* CUDA has looked for MPS once: before, its environment counts, then what the first Welcome said.
+ */
+static void shim_tells_the_next_daemon_of_its_mps(void **state) {
+	static const char *const own[] = {"CUDA_MPS_PIPE_DIRECTORY=/tmp/pipe-of-test", NULL};
+	static const char *const empty[] = {"CUDA_MPS_PIPE_DIRECTORY=", NULL};
+	static const struct {
+		const char *const *environment;
+		const char *first;
+	} cases[] = {{mini_plain, ""}, {own, "/tmp/pipe-of-test"}, {empty, "/"}};
+	struct mini *m = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		int fd;
+
+		mini_listen(m);
+		mini_start(m, cases[i].environment);
+		mini_tell(m, "@0 init");
+		fd = accept_saying(m, false, cases[i].first);
+		mini_answers(m, "0 init 0");
+		mini_do(m, "@0 device", 0);
+		close(fd);
+		mini_tell(m, "@0 launch");
+		fd = accept_saying(m, true, "/tmp/pipe-of-test");
+		mini_grant(fd, mini_request(fd, NULL), WHOLE);
+		mini_answers(m, "0 launch 0");
+		close(fd);
+		mini_deinit(m);
+		mini_init(m);
+	}
+}
+
 /* The job that runs is another daemon's before it ends, though the program asks for nothing. */
 static void shim_tells_the_next_daemon_what_it_holds(void **state) {
 	struct mini *m = *state;
@@ -613,6 +656,7 @@ int main(void) {
 		MINI_CASE(shim_goes_on_when_daemon_never_answers),
 		MINI_CASE(shim_goes_on_when_daemon_never_answers_and_signals_come),
 		MINI_CASE(shim_asks_the_next_daemon),
+		MINI_CASE(shim_tells_the_next_daemon_of_its_mps),
 		MINI_CASE(shim_tells_the_next_daemon_what_it_holds),
 		MINI_CASE(shim_tells_the_next_daemon_what_has_ended),
 		MINI_CASE(shim_waits_on_at_the_next_daemon),

@@ -158,14 +158,42 @@ static void print_placed(const struct snapshot *s, const struct page *page) {
 	}
 }
 
-/* Nothing where there is none. */
-static void print_mps(const Sbeet__Control__Mps *m, const struct page *page) {
-	char text[PROTO_TEXT_MAX];
+/* Programs that are this to MPS. */
+static size_t count_mps(const struct snapshot *s, const char *mps) {
+	size_t n = 0;
 
-	if (m && strcmp(m->state, "off") != 0 && strcmp(m->state, "absent") != 0) {
-		object_print_mps(m, text, sizeof(text));
-		fprintf(page->out, "MPS %s\n\n", text);
+	for (size_t i = 0; i < s->n_sessions; i++) {
+		n += strcmp(s->sessions[i]->mps, mps) == 0;
 	}
+	return n;
+}
+
+/* Nothing where there is none. */
+static void print_mps(const struct snapshot *s, const struct page *page) {
+	const Sbeet__Control__Mps *m = s->mps;
+	char text[PROTO_TEXT_MAX], none[64], lost[64];
+	const char *parts[4] = {text};
+	size_t n, n_parts = 1;
+
+	if (!m || strcmp(m->state, "off") == 0 || strcmp(m->state, "absent") == 0) {
+		return;
+	}
+	n = (size_t)snprintf(text, sizeof(text), "MPS ");
+	object_print_mps(m, text + n, sizeof(text) - n);
+	n = count_mps(s, "none");
+	if (n > 0 && strcmp(m->state, "up") == 0) {
+		snprintf(none, sizeof(none), "%zu program%s no client%s of it", n,
+			 n == 1 ? " is" : "s are", n == 1 ? "" : "s");
+		parts[n_parts++] = none;
+	}
+	n = count_mps(s, "lost");
+	if (n > 0) {
+		snprintf(lost, sizeof(lost), "%zu program%s of one that is gone", n,
+			 n == 1 ? " is a client" : "s are clients");
+		parts[n_parts] = lost;
+	}
+	print_parts(page, parts);
+	fputc('\n', page->out);
 }
 
 static int print_gpus(const struct snapshot *s, const struct page *page) {
@@ -305,7 +333,7 @@ static int render(const struct ctl *ctl, const struct snapshot *s, size_t rows_m
 	print_priority(s, &page);
 	print_split_frames(s, &page);
 	print_placed(s, &page);
-	print_mps(s->mps, &page);
+	print_mps(s, &page);
 	r = print_gpus(s, &page);
 	r = r < 0 ? r : print_sessions(s, &page);
 	r = r < 0 ? r : print_terms(s, &page);

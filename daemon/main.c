@@ -395,8 +395,7 @@ static int add_events(struct daemon *d) {
 }
 
 /* It is known whether there is MPS, on which the sharing of GPUs depends. */
-static void on_mps(void *userdata) {
-	struct daemon *d = userdata;
+static void list_gpus(struct daemon *d) {
 	const struct settings *o = &d->reload.config->settings;
 	struct inventory_sharing sharing = o->sharing;
 	int r;
@@ -414,6 +413,19 @@ static void on_mps(void *userdata) {
 		log_error("Can't list the GPUs: %s", strerror(-r));
 		d->failed = true;
 		event_base_loopbreak(d->base);
+	}
+}
+
+static void on_mps(void *userdata) {
+	struct daemon *d = userdata;
+
+	if (!d->inventory) {
+		list_gpus(d);
+		return;
+	}
+	inventory_set_mps(d->inventory, mps_info(d->mps).state == MPS_UP);
+	if (d->server) {
+		server_follow_mps(d->server);
 	}
 }
 

@@ -28,6 +28,7 @@
 #include "daemon/session/ledger.h"
 #include "daemon/session/means.h"
 #include "daemon/session/resume.h"
+#include "daemon/session/session-mps.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session.h"
 #include "daemon/session/steer.h"
@@ -559,6 +560,31 @@ void server_configure(void *userdata, const struct settings *old, const struct s
 	}
 	configure_policy(server, old, settings);
 	report_config(&server->report);
+}
+
+void server_follow_mps(struct server *server) {
+	const struct sched *sched = engine_sched(server->engine);
+	bool changed = false;
+
+	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
+		const struct inventory_gpu *gpu = inventory_gpu(server->parts.inventory, i);
+
+		if (gpu->sharing == sched_gpu(sched, i)->sharing) {
+			continue;
+		}
+		engine_set_sharing(server->engine, i, gpu);
+		log_info("GPU %zu is %s", i,
+			 gpu->sharing == SCHED_SHARING_MPS
+				 ? "shared through MPS now"
+				 : "exclusive now: one program at a time");
+		report_gpu(&server->report, i);
+		changed = true;
+	}
+	if (changed) {
+		allocations_gpus_changed(server->allocations);
+	}
+	session_mps_changed(&server->sessions);
+	steer_changed(&server->steer);
 }
 
 void server_decide(void *userdata) {

@@ -59,6 +59,9 @@ struct server *server_free(struct server *server);
 /* The configuration has changed: see reload.h. @userdata: the server. */
 void server_configure(void *userdata, const struct settings *old, const struct settings *settings);
 
+/* MPS has come or gone, and inventory_set_mps() was told: what is granted follows. */
+void server_follow_mps(struct server *server);
+
 /* One line of live numbers, for the service manager. */
 void server_describe(const struct server *server, char *text, size_t size);
 

@@ -177,7 +177,7 @@ static void judge_gpu(const struct facts *f, struct finding *ret) {
 
 static const char *mps_start(const struct facts *f) {
 	if (f->system.systemd && f->system.has_mps_unit && is_service(f)) {
-		return "sudo systemctl enable --now sbeet-mps && sudo systemctl restart sbeetd";
+		return "sudo systemctl enable --now sbeet-mps";
 	}
 	/* The service's user is another one: it trusts a control daemon of root's only. */
 	return is_service(f) && f->rights.uid != 0 ? "sudo nvidia-cuda-mps-control -d"
@@ -218,8 +218,7 @@ static void judge_mps_absent(const struct facts *f, struct finding *ret) {
 	const struct daemon_facts *d = &f->daemon;
 
 	if (f->mps.found && strcmp(d->mps, "off") != 0) {
-		find(ret, FINDING_NOTE,
-		     is_service(f) && f->system.systemd ? "sudo systemctl restart sbeetd" : NULL,
+		find(ret, FINDING_NOTE, NULL,
 		     "a control daemon runs in %s, and sbeetd does not use it%s%s",
 		     f->mps.directory, *d->mps_note ? ": " : "", d->mps_note);
 	} else if (strcmp(d->sharing, "mps") == 0 && f->gpu.simulated) {
@@ -250,8 +249,9 @@ static void judge_mps(const struct facts *f, struct finding *ret) {
 	} else if (is_reached(f) && (strcmp(d->mps, "absent") == 0 || strcmp(d->mps, "off") == 0)) {
 		judge_mps_absent(f, ret);
 	} else if (is_reached(f)) {
-		find(ret, FINDING_NOTE, mps_start(f), "MPS is %s%s%s", *d->mps ? d->mps : "unknown",
-		     *d->mps_note ? ": " : "", d->mps_note);
+		find(ret, FINDING_NOTE, strcmp(d->mps, "down") == 0 ? mps_start(f) : NULL,
+		     "MPS is %s%s%s", *d->mps ? d->mps : "unknown", *d->mps_note ? ": " : "",
+		     d->mps_note);
 	} else if (in_container(f)) {
 		find(ret, FINDING_NOTE, NULL, "not known: sbeetd can't be asked");
 	} else if (f->mps.found) {

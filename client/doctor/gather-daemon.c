@@ -2,6 +2,7 @@
  * gather-daemon.c: what sbeetd tells, and what stands beside it; see gather.h.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -157,6 +158,7 @@ void gather_mps(const struct daemon_facts *daemon, struct mps_facts *ret) {
 	struct mps_found found;
 	size_t n = strlen(daemon->shim.path);
 	char *slash;
+	int r;
 
 	/* The one that sbeetd itself runs. */
 	if (n > 0 && n + sizeof("/mps/pipe") < sizeof(own.pipe)) {
@@ -164,7 +166,11 @@ void gather_mps(const struct daemon_facts *daemon, struct mps_facts *ret) {
 		slash = strrchr(own.pipe, '/');
 		strcpy(slash ? slash : own.pipe, "/mps/pipe");
 	}
-	if (mps_find(&found, &own, ret->why, sizeof(ret->why)) == 0) {
+	r = mps_find(&found, &own, ret->why, sizeof(ret->why));
+	if (r != -EPERM) {
+		ret->why[0] = '\0';
+	}
+	if (r == 0) {
 		if (found.pidfd >= 0) {
 			close(found.pidfd);
 		}

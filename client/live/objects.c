@@ -288,6 +288,7 @@ static const struct table_column session_columns[] = {
 	{"max_started_late", "MAX STARTED LATE ms", .right = true, .hidden = true},
 	{"max_wait", "MAX WAIT ms", .right = true, .hidden = true},
 	{"planned", "PLANNED", .hidden = true},
+	{"mps", "MPS", .hidden = true},
 	{"allocation", "ALLOCATION", .drop = 10, .hides_empty = true},
 };
 
@@ -320,6 +321,7 @@ static void session_add(struct table *t, const struct snapshot *s, size_t i, uns
 	table_msec(t, (int64_t)e->max_started_late_ns);
 	table_msec(t, (int64_t)e->max_wait_ns);
 	table_text(t, e->planned ? "yes" : "no");
+	table_text(t, *e->mps ? e->mps : NULL);
 	add_allocation(t, e->allocation);
 }
 

@@ -362,14 +362,14 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 	json_t *what, *counts;
 
 	what = json_pack(
-		"{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:i, s:b, s:o, s:o}", "id",
+		"{s:o, s:o, s:o, s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:i, s:b, s:o, s:o, s:o}", "id",
 		json_u64(s->id), "pid", json_u64(s->pid), "uid", json_u64(s->uid), "program",
 		json_text(s->program), "task", json_text(s->task), "class",
 		realtime ? "realtime" : "best-effort", "scope", thread ? "thread" : "process",
 		"state", json_text(s->state), "period_ns", json_u64_known(s->period_ns),
 		"deadline_ns", json_u64_known(s->deadline_ns), "priority", (int)s->priority,
 		"cpu_priority", (int)s->cpu_priority, "connected_ns", json_u64(s->connected_ns),
-		"allocation", known_text(s->allocation));
+		"allocation", known_text(s->allocation), "mps", known_text(s->mps));
 	counts = json_pack(
 		"{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:o, s:o, s:o}",
 		"jobs", json_u64(s->jobs), "jobs_within_period", json_u64(s->jobs_within_period),

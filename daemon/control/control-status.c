@@ -240,6 +240,7 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->energy_mj = s->counters.energy_mj;
 	ret->placed = s->placed;
 	ret->allocation = (char *)(allocation ? allocation->name : "");
+	ret->mps = (char *)session_mps_name(s);
 }
 
 static void fill_prediction(const struct job *job, Sbeet__Control__Job *ret) {

@@ -178,16 +178,29 @@ static struct inventory *inventory_new(const struct inventory_sharing *sharing) 
 	return inventory;
 }
 
+static void follow_mps(const struct inventory *inventory, struct inventory_gpu *gpu) {
+	if (gpu->follows_mps) {
+		gpu->sharing =
+			inventory->sharing.mps_is_up ? SCHED_SHARING_MPS : SCHED_SHARING_EXCLUSIVE;
+	}
+}
+
 /* What holds for GPU @index; @simulated as in struct nvml_gpu. */
-static enum sched_sharing sharing_of(const struct inventory *inventory, size_t index,
-				     int simulated) {
-	if (!inventory->sharing.automatic[index]) {
-		return inventory->sharing.mode[index];
+static void set_sharing(struct inventory *inventory, size_t index, int simulated) {
+	struct inventory_gpu *gpu = &inventory->gpus[index];
+
+	gpu->follows_mps = inventory->sharing.automatic[index] && simulated < 0;
+	gpu->sharing = !inventory->sharing.automatic[index] ? inventory->sharing.mode[index]
+		       : simulated == 1			    ? SCHED_SHARING_MPS
+							    : SCHED_SHARING_EXCLUSIVE;
+	follow_mps(inventory, gpu);
+}
+
+void inventory_set_mps(struct inventory *inventory, bool is_up) {
+	inventory->sharing.mps_is_up = is_up;
+	for (size_t i = 0; i < inventory->n_gpus; i++) {
+		follow_mps(inventory, &inventory->gpus[i]);
 	}
-	if (simulated >= 0) {
-		return simulated == 1 ? SCHED_SHARING_MPS : SCHED_SHARING_EXCLUSIVE;
-	}
-	return inventory->sharing.mps_is_up ? SCHED_SHARING_MPS : SCHED_SHARING_EXCLUSIVE;
 }
 
 int inventory_new_fixed(struct inventory **ret, const unsigned *sms, size_t n,
@@ -204,7 +217,7 @@ int inventory_new_fixed(struct inventory **ret, const unsigned *sms, size_t n,
 		gpu->uuid[0] = (uint8_t)(i + 1);
 		snprintf(gpu->name, sizeof(gpu->name), "fixed");
 		gpu->n_sms = sms[i];
-		gpu->sharing = sharing_of(inventory, i, -1);
+		set_sharing(inventory, i, -1);
 		gpu->fixed = true;
 	}
 	*ret = inventory;
@@ -372,7 +385,7 @@ static void take_list(struct inventory *inventory, const struct worker *w) {
 		gpu->green_step = from->green_step;
 		gpu->memory_bytes = from->memory_bytes;
 		gpu->power_limit_mw = from->power_limit_mw;
-		gpu->sharing = sharing_of(inventory, i, from->simulated_sharing);
+		set_sharing(inventory, i, from->simulated_sharing);
 		gpu->simulated = from->simulated_sharing >= 0;
 		inventory->first_energy_mj[i] = w->readings[i].of.energy_mj;
 	}

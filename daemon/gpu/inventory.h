@@ -25,6 +25,7 @@ struct inventory_gpu {
 	char driver[32]; /* its version; empty: not known */
 	unsigned n_sms;
 	enum sched_sharing sharing;
+	bool follows_mps;      /* `sharing` is MPS while MPS is up: see inventory_set_mps() */
 	bool simulated, fixed; /* of simgpu; not of NVML at all, but named by its SMs */
 	unsigned green_step;   /* SMs in the smallest green context; 0: none can be made */
 	uint64_t memory_bytes;
@@ -66,6 +67,9 @@ int inventory_new_fixed(struct inventory **ret, const unsigned *sms, size_t n,
 int inventory_new_nvml(struct inventory **ret, struct event_base *base,
 		       const struct inventory_sharing *sharing, const char *sensors,
 		       inventory_ready_fn ready, void *userdata);
+
+/* MPS has come or gone: the GPUs with `follows_mps` are shared, or are not. */
+void inventory_set_mps(struct inventory *inventory, bool is_up);
 
 /* Takes NULL. Does not wait for a worker that hangs in the driver. */
 struct inventory *inventory_free(struct inventory *inventory);

@@ -19,6 +19,9 @@
 #define CLIENTS_MAX 512
 #define PID_MAX	    (1 << 22) /* Linux's own limit */
 
+/* What the program says, whatever its exit code, while a control daemon ends or has ended. */
+#define UNREACHED "Cannot find MPS control daemon"
+
 enum step {
 	STEP_SERVERS,
 	STEP_STATUS,
@@ -184,9 +187,12 @@ static void on_answer(void *userdata, int error, const char *text) {
 
 	/* The question, and its text with it, goes when the next one is put. */
 	memcpy(copy, text, strlen(text) + 1);
+	if (strncmp(copy, UNREACHED, strlen(UNREACHED)) == 0) {
+		error = -ECONNREFUSED;
+	}
 	if (error < 0) {
 		complain(walk, error, copy);
-		finish(walk, error == -ETIMEDOUT ? error : -EIO);
+		finish(walk, error == -ETIMEDOUT || error == -ECONNREFUSED ? error : -EIO);
 		return;
 	}
 	switch (walk->step) {

@@ -21,7 +21,8 @@ struct mps_result {
 	char why[160];		 /* what went wrong; empty: nothing */
 };
 
-/* @error: 0; -ETIMEDOUT; -EIO: it can't be asked, or its answer makes no sense. */
+/* @error: 0; -ETIMEDOUT; -ECONNREFUSED: its program finds no control daemon, or none that takes
+ * orders of our user; -EIO: it can't be asked otherwise, or its answer makes no sense. */
 typedef void (*mps_walked_fn)(void *userdata, int error, const struct mps_result *result);
 
 /*

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "daemon/base/log.h"
@@ -21,6 +22,7 @@
 #include "daemon/base/util.h"
 #include "daemon/mps/mps-find.h"
 #include "daemon/mps/mps-walk.h"
+#include "daemon/mps/mps-watch.h"
 
 /* For one question; and for one that was started to answer at all. */
 #define ANSWER_LIMIT (2 * NSEC_PER_SEC)
@@ -29,10 +31,12 @@
 #define START_LOOK (50 * NSEC_PER_MSEC)
 /* Between two counts, however often somebody asks. */
 #define COUNT_AFTER NSEC_PER_SEC
-/* Before the next start, or look for one that others run; doubled each time, and from the first
- * again after it was up for long. */
+/* Before the next start, or look for one that others run: the first few times BACK_OFF_MIN, since
+ * one that ends is gone soon; then doubled each time. From the first again after it was up for
+ * long. */
 #define BACK_OFF_MIN	 (100 * NSEC_PER_MSEC)
 #define BACK_OFF_MAX	 (30 * NSEC_PER_SEC)
+#define QUICK_TRIES	 10
 #define TERMINATIONS_MAX 8
 
 /* In the log directory of one of our own: one that others run has a name of its own for it. */
@@ -53,15 +57,24 @@ struct mps {
 	struct mps_directories own;
 	uid_t owner;
 	bool one_user;
+	uint64_t mark;	     /* of its control socket, as mps_find() saw it; 0: it did not */
+	uint64_t unanswered; /* likewise, of the last one that was asked in vain; 0: none */
 	char note[256];
+	char logged[256]; /* the last note that the log has; empty: none since it was up */
 
-	pid_t pid; /* of one that is our child; 0: none */
-	int pidfd; /* owned; of the control daemon, ours or not; -1: not known */
+	struct mps_watch *watch; /* owned; NULL: nothing notices one that comes */
+	pid_t pid;		 /* of one that is our child; 0: none */
+	int pidfd;		 /* owned; of the control daemon, ours or not; -1: not known */
+	bool waits;		 /* STARTING: until the one before, of `pidfd`, has ended */
 	struct event gone;
+	struct timer unwatched; /* set: `gone` could not be added yet */
 	struct timer timer;
-	nsec_t since;	 /* in this state */
-	nsec_t back_off; /* before the next start */
+	nsec_t began;	  /* mps_start() */
+	nsec_t since;	  /* in this state */
+	nsec_t back_off;  /* before the next start */
+	unsigned n_tries; /* in vain, since it was up for long */
 	unsigned n_restarts;
+	bool was_up; /* one that we started, and it is not there any more */
 
 	struct mps_walk *walk; /* owned; the count under way */
 	struct mps_result counted;
@@ -69,7 +82,8 @@ struct mps {
 	nsec_t asked_at;
 	struct termination terminations[TERMINATIONS_MAX];
 
-	mps_settled_fn settled; /* NULL: has been told */
+	bool settled; /* `changed` was called */
+	mps_changed_fn changed;
 	void *userdata;
 };
 
@@ -87,6 +101,7 @@ static const struct {
 
 static void on_gone(evutil_socket_t fd, short what, void *userdata);
 static void on_timer(evutil_socket_t fd, short what, void *userdata);
+static void launch(struct mps *mps);
 static void count(struct mps *mps);
 
 int mps_mode_parse(const char *text, enum mps_mode *ret) {
@@ -113,26 +128,45 @@ __attribute__((format(printf, 2, 3))) static void note(struct mps *mps, const ch
 	va_end(args);
 }
 
+/* Whether the log has not heard yet what mps_info() says. */
+static bool is_news(struct mps *mps) {
+	if (strcmp(mps->logged, mps->note) == 0) {
+		return false;
+	}
+	memcpy(mps->logged, mps->note, sizeof(mps->logged));
+	return *mps->note != '\0';
+}
+
 static void set_state(struct mps *mps, enum mps_state state) {
 	assert(states[mps->state].next & BIT(state));
 	mps->state = state;
 	mps->since = nsec_now();
 	mps->counted_at = 0;
+	mps->waits = false;
 	if (state == MPS_UP) {
-		*mps->note = '\0';
+		*mps->note = *mps->logged = '\0';
+		mps->unanswered = 0;
 	}
 }
 
-static void settle(struct mps *mps) {
-	mps_settled_fn settled = mps->settled;
+static void tell(struct mps *mps) {
+	mps->settled = true;
+	mps->changed(mps->userdata);
+}
 
-	mps->settled = NULL;
-	if (settled) {
-		settled(mps->userdata);
+/* Without memory for the event, it is added later. */
+static void on_unwatched(evutil_socket_t fd, short what, void *userdata) {
+	struct mps *mps = userdata;
+
+	(void)fd;
+	(void)what;
+	if (event_add(&mps->gone, NULL) < 0) {
+		timer_set(&mps->unwatched, START_LOOK);
 	}
 }
 
 static void watch(struct mps *mps, int pidfd) {
+	timer_stop(&mps->unwatched);
 	if (mps->pidfd >= 0) {
 		event_del(&mps->gone);
 		close(mps->pidfd);
@@ -140,7 +174,7 @@ static void watch(struct mps *mps, int pidfd) {
 	mps->pidfd = pidfd;
 	if (pidfd >= 0) {
 		event_assign(&mps->gone, mps->base, pidfd, EV_READ, on_gone, mps);
-		event_add(&mps->gone, NULL);
+		on_unwatched(-1, 0, mps);
 	}
 }
 
@@ -151,19 +185,46 @@ static void stop_counting(struct mps *mps) {
 /* --- one that others run ------------------------------------------------------------------- */
 
 /* Return: whether there is one, which is asked then. */
-static bool look(struct mps *mps) {
+static bool find(struct mps *mps) {
+	char why[sizeof(mps->note)];
 	struct mps_found found;
+	int r = mps_find(&found, &mps->own, why, sizeof(why));
 
-	if (mps_find(&found, &mps->own, mps->note, sizeof(mps->note)) < 0) {
+	if (r < 0 && mps->state == MPS_ABSENT) {
+		note(mps, "%s", why);
+		if (is_news(mps)) {
+			log_print(r == -EPERM ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO,
+				  "MPS: %s, ignoring it", mps->note);
+		}
+	}
+	if (r < 0) {
 		return false;
 	}
+	if (found.mark == mps->unanswered) {
+		util_closep(&found.pidfd);
+		return false;
+	}
+	mps_watch_stop(mps->watch);
+	timer_stop(&mps->timer);
 	mps->directories = found.directories;
 	mps->owner = found.owner;
 	mps->one_user = found.one_user;
+	mps->mark = found.mark;
+	*mps->note = '\0';
 	set_state(mps, MPS_ASKED);
 	watch(mps, found.pidfd);
 	count(mps);
 	return true;
+}
+
+/* Something has changed where one may be. */
+static void on_changes(void *userdata) {
+	struct mps *mps = userdata;
+
+	if (mps->state == MPS_ABSENT || mps->state == MPS_DOWN) {
+		mps_watch_once(mps->watch);
+		find(mps);
+	}
 }
 
 static void on_up(struct mps *mps) {
@@ -171,12 +232,17 @@ static void on_up(struct mps *mps) {
 		 mps->owner != 0 ? "its own user"
 		 : mps->one_user ? "every user, one at a time"
 				 : "every user");
-	settle(mps);
+	mps->n_restarts += mps->was_up;
+	mps->was_up = false;
+	tell(mps);
 }
 
 static void back_off(struct mps *mps) {
 	if (mps->state == MPS_UP && nsec_now() - mps->since >= BACK_OFF_MAX) {
 		mps->back_off = BACK_OFF_MIN;
+		mps->n_tries = 0;
+	} else if (mps->n_tries < QUICK_TRIES) {
+		mps->n_tries++;
 	} else if (mps->back_off < BACK_OFF_MAX / 2) {
 		mps->back_off *= 2;
 	} else {
@@ -184,12 +250,8 @@ static void back_off(struct mps *mps) {
 	}
 }
 
-/* It ended, or does not answer, or never did. @log: where it has told more, or NULL. */
-static void on_down(struct mps *mps, const char *why, const char *log) {
-	back_off(mps);
-	set_state(mps, MPS_DOWN);
-	stop_counting(mps);
-	watch(mps, -1);
+/* What it says in the log and in mps_info(). @log: where it has told more, or NULL. */
+static void note_down(struct mps *mps, const char *why, const char *log) {
 	if (!log) {
 		note(mps, "%s", why);
 	} else if (mps->mode == MPS_MODE_START) {
@@ -200,12 +262,37 @@ static void on_down(struct mps *mps, const char *why, const char *log) {
 		     "restart sbeet-mps",
 		     why, log);
 	}
+}
+
+/* It ended, or does not answer, or never did. @log: as note_down(); NULL: a later try of ours helps
+ * no more than this one. */
+static void on_down(struct mps *mps, const char *why, const char *log) {
+	bool begins = !mps->settled && mps->mode == MPS_MODE_START && log &&
+		      nsec_now() - mps->began < START_LIMIT;
+
+	back_off(mps);
+	mps->was_up |= mps->state == MPS_UP && mps->mode == MPS_MODE_START;
+	mps->unanswered = mps->mark;
+	set_state(mps, MPS_DOWN);
+	stop_counting(mps);
+	watch(mps, -1);
+	note_down(mps, why, log);
 	timer_set(&mps->timer, mps->back_off);
-	log_warning(
-		"MPS: the control daemon in '%s': %s. Programs that start now take turns on "
-		"the GPU",
-		mps->directories.pipe, mps->note);
-	settle(mps);
+	if (begins) {
+		log_info("MPS: the control daemon in '%s': %s; it is tried again",
+			 mps->directories.pipe, why);
+		return;
+	}
+	if (is_news(mps)) {
+		log_warning(
+			"MPS: the control daemon in '%s': %s. Programs that start now take turns "
+			"on the GPU",
+			mps->directories.pipe, mps->note);
+	}
+	if (mps->mode == MPS_MODE_AUTO) {
+		mps_watch_once(mps->watch);
+	}
+	tell(mps);
 }
 
 /* --- one of our own ------------------------------------------------------------------------ */
@@ -233,15 +320,21 @@ static int open_log(const struct mps *mps) {
 	return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
 }
 
-static void launch(struct mps *mps) {
-	_cleanup_close_ int log = -1;
-	int pidfd, r;
+/* A pidfd of one of ours or of an earlier sbeetd's that still lives where ours is to live; -1:
+ * there is none. */
+static int find_before(const struct mps *mps) {
+	bool one_user;
 
-	mps->directories = mps->own;
-	mps->owner = geteuid();
-	mps->one_user = true;
-	set_state(mps, MPS_STARTING);
-	r = make_directories(mps);
+	return mps->pid > 0 ? (int)syscall(SYS_pidfd_open, mps->pid, 0)
+			    : mps_find_process(mps->own.pipe, &one_user);
+}
+
+static void spawn(struct mps *mps) {
+	_cleanup_close_ int log = -1;
+	int pidfd, r = make_directories(mps);
+
+	mps->waits = false;
+	mps->since = nsec_now();
 	if (r == 0) {
 		log = open_log(mps);
 		r = mps_spawn(&mps->own, "-f", -1, log, true, &mps->pid, &pidfd);
@@ -255,6 +348,24 @@ static void launch(struct mps *mps) {
 		return;
 	}
 	watch(mps, pidfd);
+	timer_set(&mps->timer, START_LOOK);
+}
+
+/* Not beside one that still ends: as it ends it would remove the socket of the new one. */
+static void launch(struct mps *mps) {
+	int before = find_before(mps);
+
+	mps->directories = mps->own;
+	mps->owner = geteuid();
+	mps->one_user = true;
+	mps->mark = 0;
+	set_state(mps, MPS_STARTING);
+	if (before < 0) {
+		spawn(mps);
+		return;
+	}
+	mps->waits = true;
+	watch(mps, before);
 	timer_set(&mps->timer, START_LOOK);
 }
 
@@ -275,7 +386,28 @@ static void on_gone(evutil_socket_t fd, short what, void *userdata) {
 	}
 	mps->pid = 0;
 	timer_stop(&mps->timer);
+	if (mps->waits) {
+		stop_counting(mps);
+		watch(mps, -1);
+		spawn(mps);
+		return;
+	}
 	on_down(mps, why, mps->directories.log);
+}
+
+static void look_at_start(struct mps *mps) {
+	bool late = nsec_now() - mps->since > START_LIMIT;
+
+	if (!mps->walk && !late && mps_stands(&mps->own)) {
+		count(mps);
+	} else if (late && mps->waits) {
+		on_down(mps, "the one before it has not ended, and does not answer",
+			mps->directories.log);
+	} else if (late) {
+		kill(mps->pid, SIGKILL); /* on_gone() does the rest */
+	} else {
+		timer_set(&mps->timer, START_LOOK);
+	}
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *userdata) {
@@ -284,18 +416,14 @@ static void on_timer(evutil_socket_t fd, short what, void *userdata) {
 	(void)fd;
 	(void)what;
 	if (mps->state == MPS_STARTING) {
-		if (!mps->walk && mps_stands(&mps->own)) {
-			count(mps);
-		} else if (nsec_now() - mps->since > START_LIMIT) {
-			kill(mps->pid, SIGKILL); /* on_gone() does the rest */
-		} else {
-			timer_set(&mps->timer, START_LOOK);
+		look_at_start(mps);
+	} else if (mps->state == MPS_DOWN && mps->mode == MPS_MODE_START) {
+		if (!find(mps)) {
+			launch(mps);
 		}
 	} else if (mps->state == MPS_DOWN) {
-		if (mps->mode == MPS_MODE_START) {
-			mps->n_restarts++;
-			launch(mps);
-		} else if (!look(mps)) {
+		mps->unanswered = 0;
+		if (!find(mps)) {
 			back_off(mps);
 			timer_set(&mps->timer, mps->back_off);
 		}
@@ -309,6 +437,11 @@ static bool lives(const struct mps *mps) {
 	struct pollfd p = {.fd = mps->pidfd, .events = POLLIN};
 
 	return mps->pidfd >= 0 && poll(&p, 1, 0) == 0;
+}
+
+/* Its program could reach it for our user: if it finds none, that one is ending. */
+static bool may_order(const struct mps *mps) {
+	return geteuid() == 0 || geteuid() == mps->owner;
 }
 
 /* It stands there, alive and to be trusted; only that nobody can ask it. */
@@ -358,7 +491,7 @@ static void on_counted(void *userdata, int error, const struct mps_result *resul
 		}
 	} else if (mps->state == MPS_STARTING) {
 		timer_set(&mps->timer, START_LOOK); /* not yet */
-	} else if (error == -EIO && lives(mps)) {
+	} else if ((error == -EIO || (error == -ECONNREFUSED && !may_order(mps))) && lives(mps)) {
 		/* It may not take orders from our user, and serves its clients all the same. */
 		take_unasked(mps, copy.why);
 	} else {
@@ -444,24 +577,33 @@ int mps_new(struct mps **ret, struct event_base *base, enum mps_mode mode, const
 		return -ENAMETOOLONG;
 	}
 	timer_init(&mps->timer, base, on_timer, mps);
+	timer_init(&mps->unwatched, base, on_unwatched, mps);
 	*ret = mps;
 	return 0;
 }
 
-void mps_start(struct mps *mps, mps_settled_fn settled, void *userdata) {
-	mps->settled = settled;
+void mps_start(struct mps *mps, mps_changed_fn changed, void *userdata) {
+	int r = 0;
+
+	mps->changed = changed;
 	mps->userdata = userdata;
+	mps->began = nsec_now();
+	if (mps->mode == MPS_MODE_AUTO) {
+		r = mps_watch_new(&mps->watch, mps->base, &mps->own, on_changes, mps);
+	}
+	if (r < 0) {
+		log_warning("Can't notice when MPS comes: %s; it is looked for when programs start",
+			    strerror(-r));
+	}
+	mps_watch_once(mps->watch);
 	if (mps->mode == MPS_MODE_OFF) {
-		settle(mps);
-	} else if (look(mps)) {
+		tell(mps);
+	} else if (find(mps)) {
 		return; /* perhaps ours, of an earlier sbeetd */
 	} else if (mps->mode == MPS_MODE_START) {
 		launch(mps);
 	} else {
-		if (*mps->note) {
-			log_warning("MPS: %s, ignoring it", mps->note);
-		}
-		settle(mps);
+		tell(mps);
 	}
 }
 
@@ -472,6 +614,7 @@ struct mps *mps_free(struct mps *mps, bool in_use) {
 			mps_walk_free(mps->terminations[i].walk);
 		}
 		timer_stop(&mps->timer);
+		mps_watch_free(mps->watch);
 		if (mps->pid > 0 && in_use) {
 			log_info(
 				"MPS: the control daemon (pid %d) goes on, as programs hang on "
@@ -507,15 +650,12 @@ struct mps_info mps_info(const struct mps *mps) {
 }
 
 void mps_look(struct mps *mps) {
-	nsec_t now = nsec_now();
-
-	if (!mps) {
+	if (!mps || !mps->settled) {
 		return;
 	}
-	if (mps->state == MPS_ABSENT && now - mps->since > COUNT_AFTER) {
-		mps->since = now;
-		look(mps);
-	} else if (mps->state == MPS_UP && mps->pidfd < 0 && !mps_stands(&mps->directories)) {
+	if (mps->state == MPS_ABSENT || (mps->state == MPS_DOWN && mps->mode == MPS_MODE_AUTO)) {
+		find(mps);
+	} else if (mps->state == MPS_UP && !mps_stands(&mps->directories)) {
 		on_down(mps, "it is gone", mps->directories.log);
 	}
 }

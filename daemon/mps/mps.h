@@ -2,9 +2,15 @@
  * mps.h: NVIDIA's Multi-Process Service: where its control daemon is, whether it lives, who its
  * clients are, and, where sbeetd is to run it, its start and restart.
  *
- *	OFF     nobody is to look for one
- *	ABSENT ----> ASKED ----> UP ----> DOWN       one that others run
- *	          STARTING ----> UP ----> DOWN ----> STARTING (after a while, longer each time)
+ *	OFF     none is looked for
+ *	ABSENT ----> ASKED ----> UP ----> DOWN ----> ASKED     one that others run
+ *	          STARTING ----> UP ----> DOWN ----> STARTING  (after a while, longer each time)
+ *
+ * One that comes is noticed where it may be (mps-watch.h), and looked for when a program connects
+ * or the status is asked for; one that ends is noticed by its process, or then.
+ *
+ * The next sbeetd may start while the control daemon of the one before still ends. None is started
+ * beside that one: STARTING lasts until it has ended or answers, and what fails is tried again.
  *
  * A control daemon is trusted only if it is root's or our own user's: whoever owns it sees every
  * client's memory. Nothing here waits: questions are put by a child process with a time limit.
@@ -58,14 +64,15 @@ struct mps_info {
 int mps_mode_parse(const char *text, enum mps_mode *ret);
 const char *mps_state_name(enum mps_state state);
 
-/* Called once: it is known whether there is MPS. From the loop, or from mps_start(). */
-typedef void (*mps_settled_fn)(void *userdata);
+/* Called first when it is known whether there is MPS, then each time that it is UP or DOWN. From
+ * the loop, from mps_start(), mps_look() or mps_refresh(). */
+typedef void (*mps_changed_fn)(void *userdata);
 
 /* @directory: where one of our own is to live (in "mps" there). Return: 0, -ENOMEM. */
 int mps_new(struct mps **ret, struct event_base *base, enum mps_mode mode, const char *directory);
 
 /* Looks for one, or starts it. Nothing of this can fail but what mps_info() tells. */
-void mps_start(struct mps *mps, mps_settled_fn settled, void *userdata);
+void mps_start(struct mps *mps, mps_changed_fn changed, void *userdata);
 
 /* Takes NULL. @in_use: programs hang on it, so one that we started goes on. */
 struct mps *mps_free(struct mps *mps, bool in_use);

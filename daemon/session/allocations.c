@@ -168,7 +168,7 @@ static bool fits_gpu(const struct allocations *a, size_t gpu, const struct smset
 	return smset_equal(&same, sms);
 }
 
-/* On the SMs that it had under the sbeetd before us, whose GPUs may have been others. */
+/* On the SMs that it had, if they can still be had: GPUs may be divided otherwise by now. */
 static void place_again(struct allocations *a, unsigned id) {
 	for (size_t gpu = 0; gpu < SCHED_GPUS_MAX; gpu++) {
 		struct smset sms = at(a, id)->sms[gpu];
@@ -181,6 +181,12 @@ static void place_again(struct allocations *a, unsigned id) {
 	}
 	if (*at(a, id)->name && !at(a, id)->removed && has_lost_sms(a, id)) {
 		place(a, id);
+	}
+}
+
+void allocations_gpus_changed(struct allocations *a) {
+	for (unsigned id = 1; id <= SCHED_ALLOCATIONS_MAX; id++) {
+		place_again(a, id);
 	}
 }
 
@@ -213,9 +219,7 @@ int allocations_new(struct allocations **ret, struct engine *engine, const char 
 		return -ENOMEM;
 	}
 	begin_image(a->image);
-	for (unsigned id = 1; id <= SCHED_ALLOCATIONS_MAX; id++) {
-		place_again(a, id);
-	}
+	allocations_gpus_changed(a);
 	*ret = a;
 	return 0;
 }

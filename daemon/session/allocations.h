@@ -71,6 +71,9 @@ void allocations_detach(struct allocations *a, unsigned id);
 const struct allocation *allocations_get(const struct allocations *a, unsigned id);
 unsigned allocations_sessions(const struct allocations *a, unsigned id);
 
+/* GPUs are divided otherwise than before: SMs that can't be had so any more are chosen anew. */
+void allocations_gpus_changed(struct allocations *a);
+
 /* What jobs of it may use on GPU @gpu. NULL: any SM; also for @id 0. */
 const struct smset *allocations_sms(const struct allocations *a, unsigned id, size_t gpu);
 

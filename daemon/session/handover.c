@@ -15,6 +15,7 @@
 #include "daemon/base/util.h"
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
+#include "daemon/mps/mps.h"
 #include "daemon/session/resume.h"
 #include "daemon/session/session-hear.h"
 #include "daemon/session/session-task.h"
@@ -94,6 +95,14 @@ static void say_feature(Sbeet__Hello *hello, bool has, const char *name) {
 	}
 }
 
+/* The next sbeetd finds MPS in the same place, or it is another one. */
+static void say_mps(Sbeet__Hello *hello, const struct session *s) {
+	const char *pipe = mps_info(s->all->mps).pipe_directory;
+
+	hello->initialised = true;
+	hello->mps_pipe_directory = (char *)(s->mps == SESSION_MPS_CLIENT ? pipe : "/");
+}
+
 static void write_session(struct writer *w, const struct session *s) {
 	static Sbeet__Held held[PROTO_JOBS_PER_SESSION], *list[PROTO_JOBS_PER_SESSION];
 	static uint8_t sms[PROTO_JOBS_PER_SESSION][32];
@@ -133,6 +142,7 @@ static void write_session(struct writer *w, const struct session *s) {
 	hello.scope = s->scope;
 	hello.enforcement_mask = s->enforcement_mask;
 	hello.held = list;
+	say_mps(&hello, s);
 	if (identity_has_secret(&s->identity)) {
 		hello.secret.data = (uint8_t *)s->identity.secret;
 		hello.secret.len = sizeof(s->identity.secret);

@@ -36,9 +36,10 @@ static bool all_take_part(const struct sessions *all, size_t gpu) {
 	return true;
 }
 
-/* Streams of the job can be moved to another level. */
+/* Streams of the job can be moved to another level, which counts among clients of one MPS. */
 static bool has_levels(const struct job *job) {
-	return job->session->levels && job->record.enforcement_mask & ENFORCEMENT_BIT(GREEN);
+	return job->session->levels && !(job->apart & BIT(job->gpu)) &&
+	       job->record.enforcement_mask & ENFORCEMENT_BIT(GREEN);
 }
 
 /* The highest level of the jobs that are aside on @gpu; -1: there are none. */
@@ -71,7 +72,9 @@ static enum sched_stop find(const struct job *job) {
 		return owner_has_group(&s->owner, job->gpu) ? SCHED_STOP_PREEMPT
 							    : SCHED_STOP_LAUNCHES;
 	}
-	return job->level < PROTO_TERMS_LEVEL_MAX ? SCHED_STOP_LEVEL : SCHED_STOP_LAUNCHES;
+	return job->level < PROTO_TERMS_LEVEL_MAX && !(job->apart & BIT(job->gpu))
+		       ? SCHED_STOP_LEVEL
+		       : SCHED_STOP_LAUNCHES;
 }
 
 static nsec_t took(const struct session *s, size_t gpu, enum sched_stop stop) {

@@ -15,6 +15,7 @@
 #include "daemon/session/absent.h"
 #include "daemon/session/ledger.h"
 #include "daemon/session/session-job.h"
+#include "daemon/session/session-mps.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session.h"
 
@@ -48,6 +49,7 @@ void resume_forget(const struct job *job) {
 /* Return: NULL if there is no room, or the place is taken; then there is no job. */
 static struct job *adopt(struct session *s, struct job *job) {
 	job->owner = s->id;
+	job->apart = session_mps_apart(s);
 	job->label = s->task.name;
 	job->stop = s->fd >= 0 ? SCHED_STOP_LAUNCHES : SCHED_STOP_NEVER; /* nobody to be told */
 	job->inherited = true;

@@ -10,6 +10,7 @@
 #include "daemon/gpu/inventory.h"
 #include "daemon/session/allocations.h"
 #include "daemon/session/preempting.h"
+#include "daemon/session/session-mps.h"
 #include "daemon/session/session-task.h"
 #include "daemon/session/session.h"
 #include "proto/enforcement.h"
@@ -74,7 +75,8 @@ static bool may_be_steered(const struct session *s, size_t gpu) {
 
 bool scene_is_steered(const struct session *s, size_t gpu) {
 	return s->terms.page && s->state == SESSION_ACTIVE && !quiet_withholds(s) &&
-	       (s->task.gpu < 0 || s->task.gpu == (int)gpu) && may_be_steered(s, gpu);
+	       !(session_mps_apart(s) & BIT(gpu)) && (s->task.gpu < 0 || s->task.gpu == (int)gpu) &&
+	       may_be_steered(s, gpu);
 }
 
 bool scene_is_present(const struct session *s, size_t gpu) {

@@ -16,6 +16,7 @@
 #include "daemon/session/allocations.h"
 #include "daemon/session/resume.h"
 #include "daemon/session/session-job.h"
+#include "daemon/session/session-mps.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
 #include "daemon/session/session.h"
@@ -88,6 +89,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	s->scope = hello->scope;
 	s->enforcement_mask = hello->enforcement_mask;
 	session_set_state(s, SESSION_ACTIVE);
+	session_mps_hello(s, hello);
 	session_tell(s, SESSION_EVENT_START, NULL);
 	session_task_declare(s);
 	gpu = session_task_choose_gpu(s, hello);

@@ -14,6 +14,7 @@
 #include "daemon/engine/engine.h"
 #include "daemon/gpu/inventory.h"
 #include "daemon/session/resume.h"
+#include "daemon/session/session-mps.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
 #include "daemon/session/session.h"
@@ -171,6 +172,7 @@ static struct job *make_job(struct session *s, uint64_t number, uint32_t tid, si
 		allocations_sms(s->all->allocations, s->allocation, gpu) ? s->allocation : 0;
 	job->alone = job->allocation > 0 &&
 		     allocations_sessions(s->all->allocations, job->allocation) == 1;
+	job->apart = session_mps_apart(s);
 	job->label = s->task.name;
 	job->task = s->sched_task;
 	job->record.tid = tid;

@@ -67,6 +67,15 @@ struct session_counters {
 	nsec_t period_began;
 };
 
+/* What MPS is to the program, since it initialised CUDA. */
+enum session_mps_state {
+	SESSION_MPS_UNKNOWN, /* no Hello yet; taken as a client */
+	SESSION_MPS_CLIENT,
+	SESSION_MPS_NONE, /* it is no client, or one of another control daemon */
+	SESSION_MPS_LOST, /* it was one of a control daemon that is gone */
+	_SESSION_MPS_N,
+};
+
 struct session {
 	TAILQ_ENTRY(session) link; /* the sessions' list */
 	struct absent_entry absent;
@@ -127,6 +136,7 @@ struct session {
 		*learnt[SCHED_GPUS_MAX]; /* owned: of sched_task, where something was */
 	Sbeet__Scope scope;
 	uint32_t enforcement_mask;
+	enum session_mps_state mps;
 	uint32_t held; /* bit mask of those where a job was held by its allocation's green context */
 	uint32_t gpus; /* bit mask of those it was told to use, or has used */
 

@@ -278,11 +278,28 @@ static uint32_t closed_gpus(const struct steer *steer) {
 	return closed;
 }
 
+/* Programs of a GPU that has become shared through MPS, or is not any more, get all terms anew. */
+static void follow_slices(struct steer *steer) {
+	uint32_t sliced = 0;
+
+	for (size_t i = 0; i < sched_n_gpus(engine_sched(steer->sessions->engine)); i++) {
+		if (preempting_is_sliced(steer->sessions, i)) {
+			sliced |= BIT(i);
+		}
+		if ((sliced ^ steer->sliced) & BIT(i)) {
+			steer->gpus[i].past = (struct scene_past){0};
+			steer_changed(steer);
+		}
+	}
+	steer->sliced = sliced;
+}
+
 void steer_look(struct steer *steer) {
 	const struct sched *sched = engine_sched(steer->sessions->engine);
 	const struct sched_policy *policy = sched_get_policy(sched);
 	uint32_t closed = closed_gpus(steer);
 
+	follow_slices(steer);
 	if (policy != steer->policy || closed != steer->closed) {
 		steer->policy = policy;
 		steer->closed = closed;

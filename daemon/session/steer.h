@@ -63,6 +63,7 @@ struct steer {
 	struct sessions *sessions;	   /* borrowed, outlive us */
 	const struct sched_policy *policy; /* when it last looked */
 	uint32_t closed;		   /* GPUs that were drained or lost, likewise */
+	uint32_t sliced;		   /* GPUs that were not shared through MPS, likewise */
 	uint32_t changed;		   /* GPUs where something else has changed since */
 	bool any_changed;	 /* any program has, also where others don't depend on it */
 	struct planner *planner; /* owned; NULL: by the rule alone */

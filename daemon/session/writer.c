@@ -6,8 +6,10 @@
 #include <stdio.h>
 
 #include "daemon/base/log.h"
+#include "daemon/base/util.h"
 #include "daemon/session/preempting.h"
 #include "daemon/session/scene.h"
+#include "daemon/session/session-mps.h"
 #include "daemon/session/session.h"
 
 /* How many groups at least, and at most, by the bounds of the task; the most counts. */
@@ -120,7 +122,9 @@ void writer_set_other(const struct scene *scene, struct session *s) {
 
 	writer_set(scene, s, &t,
 		   scene->withdrawn ? scene->withdrawn
-		   : !t.steered	    ? "its task may not use this GPU, or its program is being ended"
+		   : session_mps_apart(s) & BIT(scene->gpu)
+			   ? "it is no client of MPS, through which others share the GPU"
+		   : !t.steered ? "its task may not use this GPU, or its program is being ended"
 		   : !scene_is_present(s, scene->gpu) ? "it does not run there yet"
 		   : scene->sliced		      ? writer_sliced
 						      : "too many programs are there to plan for");

@@ -1,7 +1,7 @@
 /*
  * test-daemon-mps.c: sbeetd and MPS's control daemon, here its double: one that runs, one that is
- * not to be trusted, is silent, talks nonsense, dies or does not exist; one that sbeetd runs
- * itself; and GPUs without room for one more program.
+ * not to be trusted, is silent, talks nonsense, dies, comes late or does not exist; one that sbeetd
+ * runs itself; what programs get meanwhile; and GPUs without room for one more program.
  */
 #include "harness.h"
 
@@ -130,6 +130,70 @@ static struct shim open_told(struct told *ret) {
 	snprintf(ret->notice, sizeof(ret->notice), "%s", m->welcome->notice);
 	packet_free(&m->base);
 	return s;
+}
+
+static bool is_shared(const Sbeet__Control__Status *status, void *data) {
+	return strcmp(status->gpus[0]->sharing, "mps") == 0;
+}
+
+static bool is_exclusive(const Sbeet__Control__Status *status, void *data) {
+	return strcmp(status->gpus[0]->sharing, "exclusive") == 0;
+}
+
+/* Two jobs of these run side by side if they are to be @beside each other, else one after
+ * the other. */
+static void expect_together(const struct shim *a, const struct shim *b, uint64_t job, bool beside) {
+	shim_request(a->fd, job, 0, MASK_ALL);
+	shim_granted(a->fd, job);
+	shim_request(b->fd, job, 0, MASK_ALL);
+	if (!beside) {
+		shim_expect_silence(b->fd);
+		shim_done(a->fd, job);
+	}
+	shim_granted(b->fd, job);
+	if (beside) {
+		shim_done(a->fd, job);
+	}
+	shim_done(b->fd, job);
+}
+
+/* Programs that start now are told where MPS is, or that there is none, and get what they are told.
+ */
+static void expect_programs_get(bool beside) {
+	struct shim s[2];
+	struct told told;
+
+	for (int i = 0; i < 2; i++) {
+		s[i] = open_told(&told);
+		assert_int_equal(*told.pipe_directory != '\0', beside);
+	}
+	expect_together(&s[0], &s[1], 1, beside);
+	shim_close(&s[0]);
+	shim_close(&s[1]);
+	harness_settle();
+}
+
+/* What the session of @s is to MPS. */
+static void expect_session(const struct shim *s, const char *mps) {
+	Sbeet__Control__Status *status = status_get();
+	size_t i = 0;
+
+	while (i < status->n_sessions && status->sessions[i]->id != s->session) {
+		i++;
+	}
+	assert_true(i < status->n_sessions);
+	assert_string_equal(status->sessions[i]->mps, mps);
+	status_free(status);
+}
+
+static void wait_until_said(const char *text) {
+	while (harness_said(&harness, text) == 0) {
+		usleep(1000);
+	}
+}
+
+static void kill_control(void) {
+	assert_int_equal(kill(read_pid(pipe_directory), SIGKILL), 0);
 }
 
 static bool is_up(const Sbeet__Control__Status *status, void *data) {
@@ -310,9 +374,9 @@ static void one_that_dies_is_shown_and_found_again(void **state) {
 	start_control(NULL);
 	harness_start(&harness, found);
 	expect("up", "mps", NULL);
-	assert_int_equal(kill(read_pid(pipe_directory), SIGKILL), 0);
+	kill_control();
 	status_until(is_down, NULL);
-	expect("down", "mps", "sbeet-mps");
+	expect("down", "exclusive", "sbeet-mps");
 	s = open_told(&told);
 	assert_string_equal(told.pipe_directory, "");
 	assert_non_null(strstr(told.notice, "takes turns"));
@@ -371,6 +435,292 @@ static void one_that_programs_hang_on_outlives_sbeetd(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Not as a zombie. */
+static bool lives(pid_t pid) {
+	char path[64], text[16];
+	size_t n = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/cmdline", pid);
+	file = fopen(path, "re");
+	if (file) {
+		n = fread(text, 1, sizeof(text), file);
+		fclose(file);
+	}
+	return n > 0;
+}
+
+/* A control daemon of before may still end: one that would take the files of a new one with it, or
+ * one that has none any more and lets no other start. */
+static void twenty_sbeetds_in_a_row_share_their_gpus(void **state) {
+	static const char *const faults[] = {"lingers", "hides", "late", NULL};
+	char own[160];
+	pid_t before = 0;
+
+	unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+	snprintf(own, sizeof(own), "%s/mps/pipe", harness.directory);
+	harness_listen(&harness);
+	for (size_t i = 0; i < 20; i++) {
+		const char *fault = faults[i % 4];
+
+		if (fault) {
+			setenv("SIMGPU_MPS_FAULT", fault, 1);
+		} else {
+			unsetenv("SIMGPU_MPS_FAULT");
+		}
+		harness_start(&harness, started);
+		status_until(is_shared, NULL);
+		while (before > 0 && lives(before)) {
+			usleep(1000);
+		}
+		expect("up", "mps", NULL);
+		expect_programs_get(true);
+		before = read_pid(own);
+		assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+	}
+	assert_int_equal(harness_said(&harness, "warning"), 0);
+}
+
+/* The same after ones that could end nothing. */
+static void sbeetds_that_are_killed_leave_one_to_the_next(void **state) {
+	char own[160];
+	pid_t pid;
+
+	unsetenv("CUDA_MPS_PIPE_DIRECTORY");
+	snprintf(own, sizeof(own), "%s/mps/pipe", harness.directory);
+	harness_start(&harness, started);
+	status_until(is_shared, NULL);
+	pid = read_pid(own);
+	assert_true(pid > 0);
+	for (int i = 0; i < 3; i++) {
+		expect_programs_get(true);
+		assert_int_equal(harness_stop(&harness, SIGKILL), 128 + SIGKILL);
+		harness_start(&harness, started);
+		status_until(is_shared, NULL);
+		assert_int_equal(read_pid(own), pid);
+	}
+	assert_int_equal(kill(pid, SIGTERM), 0);
+	status_until(is_exclusive, NULL);
+	status_until(is_shared, NULL);
+	expect_programs_get(true);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+static void sharing_follows_mps(void **state) {
+	struct shim before, client;
+	struct told told;
+
+	harness_start(&harness, found);
+	expect("absent", "exclusive", NULL);
+	expect_programs_get(false);
+	before = open_told(&told);
+	start_control(NULL);
+	status_until(is_shared, NULL);
+	expect_programs_get(true);
+	client = open_told(&told);
+	assert_string_equal(told.pipe_directory, pipe_directory);
+	expect_session(&before, "none");
+	expect_session(&client, "client");
+	expect_together(&before, &client, 1, false);
+	expect_together(&client, &before, 2, false);
+
+	kill_control();
+	status_until(is_exclusive, NULL);
+	expect_programs_get(false);
+	expect_session(&client, "lost");
+	expect_together(&before, &client, 3, false);
+
+	start_control(NULL);
+	status_until(is_shared, NULL);
+	expect_programs_get(true);
+	expect_session(&client, "lost");
+	expect_together(&before, &client, 4, false);
+	shim_close(&before);
+	shim_close(&client);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Under policy steer: clients run without asking, the others ask. */
+static void terms_follow_mps(void **state) {
+	static const char *const steer[] = {"--gpus", "8", "--policy", "steer", NULL};
+	struct steered before, s;
+
+	harness_start(&harness, steer);
+	before = steered_open("before", NULL, MASK_ALL);
+	assert_false(steered_terms(&before, 0).steered);
+	for (int i = 0; i < 2; i++) {
+		start_control(NULL);
+		status_until(is_shared, NULL);
+		s = steered_open("p", NULL, MASK_ALL);
+		assert_true(steered_terms(&s, 0).steered);
+		assert_false(steered_terms(&before, 0).steered);
+		kill_control();
+		status_until(is_exclusive, NULL);
+		assert_false(steered_terms(&s, 0).steered);
+		steered_leave(&s);
+	}
+	steered_leave(&before);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* What waits and what runs meanwhile is granted and ends as everything else. */
+static void jobs_outlive_a_change_of_sharing(void **state) {
+	struct shim s[3];
+	struct told told;
+
+	harness_start(&harness, found);
+	for (int i = 0; i < 3; i++) {
+		s[i] = open_told(&told);
+		shim_request(s[i].fd, 1, 0, i == 1 ? MASK_WHOLE : MASK_ALL);
+	}
+	shim_granted(s[0].fd, 1);
+	start_control(NULL);
+	status_until(is_shared, NULL);
+	shim_expect_silence(s[1].fd);
+	shim_expect_silence(s[2].fd);
+	shim_done(s[0].fd, 1);
+	shim_granted(s[1].fd, 1);
+	shim_expect_silence(s[2].fd);
+	kill_control();
+	status_until(is_exclusive, NULL);
+	shim_done(s[1].fd, 1);
+	shim_granted(s[2].fd, 1);
+	shim_done(s[2].fd, 1);
+	for (int i = 0; i < 3; i++) {
+		shim_close(&s[i]);
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Two clients' jobs run when MPS dies: both keep their SMs, and nothing else starts beside them. */
+static void jobs_side_by_side_end_after_mps(void **state) {
+	struct shim s[3];
+	struct told told;
+
+	start_control(NULL);
+	harness_start(&harness, found);
+	for (int i = 0; i < 2; i++) {
+		s[i] = open_told(&told);
+		shim_request(s[i].fd, 1, 0, MASK_ALL);
+		shim_granted(s[i].fd, 1);
+	}
+	kill_control();
+	status_until(is_exclusive, NULL);
+	s[2] = open_told(&told);
+	shim_request(s[2].fd, 1, 0, MASK_ALL);
+	shim_expect_silence(s[2].fd);
+	shim_done(s[0].fd, 1);
+	shim_expect_silence(s[2].fd);
+	shim_done(s[1].fd, 1);
+	shim_granted(s[2].fd, 1);
+	shim_done(s[2].fd, 1);
+	for (int i = 0; i < 3; i++) {
+		shim_close(&s[i]);
+	}
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Neither a program nor a question makes sbeetd look. The directory is not there at first. */
+static void one_that_comes_is_noticed(void **state) {
+	harness_listen(&harness);
+	harness_start(&harness, found);
+	start_control(NULL);
+	wait_until_said("GPU 0 is shared through MPS now");
+	kill_control();
+	wait_until_said("GPU 0 is exclusive now");
+	expect_programs_get(false);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* @initialised with the MPS in @uses. */
+static struct shim open_again(const char *uses) {
+	struct shim s = {.fd = shim_connect()};
+	Sbeet__ToDaemon m = SBEET__TO_DAEMON__INIT;
+	Sbeet__Hello hello = SBEET__HELLO__INIT;
+	Sbeet__ToShim *answer;
+
+	hello.version = PROTO_VERSION;
+	hello.program = (char *)"again";
+	hello.enforcement_mask = MASK_ALL;
+	hello.initialised = true;
+	hello.mps_pipe_directory = (char *)uses;
+	m.body_case = SBEET__TO_DAEMON__BODY_HELLO;
+	m.hello = &hello;
+	shim_send(s.fd, &m);
+	answer = shim_receive(s.fd);
+	assert_non_null(answer);
+	assert_int_equal(answer->body_case, SBEET__TO_SHIM__BODY_WELCOME);
+	s.session = answer->welcome->session;
+	packet_free(&answer->base);
+	return s;
+}
+
+static void programs_that_connect_again_are_what_they_were(void **state) {
+	static const char *const others[] = {"", "/", "/elsewhere"};
+	struct shim client, s;
+	struct told told;
+
+	start_control(NULL);
+	harness_start(&harness, found);
+	client = open_again(pipe_directory);
+	expect_session(&client, "client");
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		s = open_again(others[i]);
+		expect_session(&s, "none");
+		expect_together(&s, &client, i + 1, false);
+		shim_close(&s);
+	}
+	s = open_told(&told);
+	expect_together(&s, &client, 9, true);
+	shim_close(&s);
+	shim_close(&client);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+#define PROGRAMS 8
+
+static void programs_come_and_go(void) {
+	struct told told;
+
+	for (int i = 0; i < PROGRAMS; i++) {
+		struct shim s = open_told(&told);
+
+		shim_close(&s);
+	}
+	harness_settle();
+}
+
+static void what_a_dead_one_leaves_is_said_once(void **state) {
+	start_control(NULL);
+	kill_control();
+	harness_listen(&harness);
+	harness_start(&harness, found);
+	expect("absent", "exclusive", "left behind");
+	programs_come_and_go();
+	assert_int_equal(harness_said(&harness, "left behind"), 1);
+	assert_int_equal(harness_said(&harness, "warning"), 0);
+	start_control(NULL);
+	status_until(is_shared, NULL);
+	kill_control();
+	status_until(is_exclusive, NULL);
+	programs_come_and_go();
+	assert_int_equal(harness_said(&harness, "warning"), 1);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
+/* Also where the administrator says that GPUs are shared, and so programs are told. */
+static void that_one_is_gone_is_said_once(void **state) {
+	start_control(NULL);
+	harness_listen(&harness);
+	harness_start(&harness, shared);
+	status_until(is_up, NULL);
+	kill_control();
+	status_until(is_down, NULL);
+	programs_come_and_go();
+	assert_int_equal(harness_said(&harness, "warning"), 1);
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 static void without_its_program_sbeetd_runs_on(void **state) {
 	setenv("PATH", harness.directory, 1);
 	unsetenv("CUDA_MPS_PIPE_DIRECTORY");
@@ -422,6 +772,16 @@ int main(void) {
 		CASE(one_that_dies_of_a_question_is_survived),
 		CASE(sbeetd_runs_one_and_restarts_it),
 		CASE(one_that_programs_hang_on_outlives_sbeetd),
+		CASE(twenty_sbeetds_in_a_row_share_their_gpus),
+		CASE(sbeetds_that_are_killed_leave_one_to_the_next),
+		CASE(sharing_follows_mps),
+		CASE(terms_follow_mps),
+		CASE(jobs_outlive_a_change_of_sharing),
+		CASE(jobs_side_by_side_end_after_mps),
+		CASE(one_that_comes_is_noticed),
+		CASE(programs_that_connect_again_are_what_they_were),
+		CASE(what_a_dead_one_leaves_is_said_once),
+		CASE(that_one_is_gone_is_said_once),
 		CASE(without_its_program_sbeetd_runs_on),
 		CASE(the_program_beyond_the_limit_is_told),
 	};

@@ -2,8 +2,8 @@
  * mps-control.c: the double of nvidia-cuda-mps-control, for the simulated GPUs that are shared.
  *
  * Usage: nvidia-cuda-mps-control [-d | -f [-M]]. With -d or -f it is the control daemon: it listens
- * at $CUDA_MPS_PIPE_DIRECTORY/control and writes its number beside it. Without, it hands the lines
- * of its stdin to that daemon and prints the answers.
+ * at $CUDA_MPS_PIPE_DIRECTORY/control and writes its number beside it, unless another one lives
+ * there. Without, it hands the lines of its stdin to that daemon and prints the answers.
  *
  * Commands: get_server_list, get_server_status SERVER, get_client_list SERVER, terminate_client
  * SERVER CLIENT, get_default_active_thread_percentage, quit; answered as driver 580 does. The
@@ -12,21 +12,27 @@
  *
  * $SIMGPU_MPS_FAULT of the daemon: "silent": it takes commands and never answers; "garbage": it
  * answers nonsense; "deaf": it listens to nobody (does not make its socket); "ends": it ends at the
- * first command; "server": it has one, without clients, in the state
- * after a program's fault. $SIMGPU_MPS_PERCENT: the thread percentage.
+ * first command; "server": it has one, without clients, in the state after a program's fault;
+ * "late": it makes its socket SLOW_MS after its start; "lingers": it answers nothing from SIGTERM
+ * on and ends SLOW_MS later, when it removes the files, also those of another one that has started
+ * meanwhile; "hides": the same, but it removes its files at SIGTERM, and no other one can start
+ * until it has ended. $SIMGPU_MPS_PERCENT: the thread percentage.
  *
  * Unlike the real one it gives clients no access: what a program needs of the simulated GPU it has
  * from simgpud with or without.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "tests/simgpu/place.h"
@@ -34,8 +40,10 @@
 
 #define LINE_MAX_BYTES	 256
 #define ANSWER_MAX_BYTES 4096
+#define SLOW_MS		 300
 
 static char control_path[sizeof(((struct sockaddr_un *)0)->sun_path)], pid_path[256];
+static int listening = -1, lock = -1;
 
 static bool fault_is(const char *name) {
 	const char *fault = getenv("SIMGPU_MPS_FAULT");
@@ -162,11 +170,44 @@ static bool perform(const char *line, char *answer) {
 
 /* ---- the daemon ---- */
 
-static void leave(int signal_number) {
-	(void)signal_number;
+static void be_slow(void) {
+	struct timespec left = {.tv_nsec = SLOW_MS * 1000000};
+
+	while (nanosleep(&left, &left) < 0 && errno == EINTR) {
+	}
+}
+
+static void remove_files(void) {
 	(void)unlink(control_path);
 	(void)unlink(pid_path);
+}
+
+static void leave(int signal_number) {
+	bool hides = fault_is("hides");
+
+	(void)signal_number;
+	if (hides || fault_is("lingers")) {
+		close(listening);
+		if (hides) {
+			remove_files();
+		} else {
+			close(lock);
+		}
+		be_slow();
+	}
+	if (!hides) {
+		remove_files();
+	}
 	_exit(0);
+}
+
+/* As long as this process lives. */
+static bool be_the_only_one(const char *dir) {
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/control_lock", dir);
+	lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	return lock >= 0 && flock(lock, LOCK_EX | LOCK_NB) == 0;
 }
 
 /* A packet is a command, its answer a packet; an empty one ends it. Return: whether to go on. */
@@ -210,8 +251,6 @@ static int listen_here(void) {
 }
 
 static int run_daemon(bool background) {
-	int fd;
-
 	if (background) {
 		pid_t pid = fork();
 
@@ -224,8 +263,11 @@ static int run_daemon(bool background) {
 	while (fault_is("deaf")) {
 		pause();
 	}
-	fd = listen_here();
-	while (serve(fd)) {
+	if (fault_is("late")) {
+		be_slow();
+	}
+	listening = listen_here();
+	while (serve(listening)) {
 	}
 	leave(0);
 	return 0;
@@ -275,6 +317,10 @@ int main(int argc, char **argv) {
 	    (size_t)snprintf(pid_path, sizeof(pid_path), "%s/nvidia-cuda-mps-control.pid", dir) >=
 		    sizeof(pid_path)) {
 		fprintf(stderr, "The name of %s is too long\n", dir);
+		return 1;
+	}
+	if (daemon && !be_the_only_one(dir)) {
+		fprintf(stderr, "An instance of this daemon is already running\n");
 		return 1;
 	}
 	return daemon ? run_daemon(argv[1][1] == 'd') : send_commands();

@@ -255,7 +255,7 @@ mkdir -p "${root:?}/run/systemd/system"
 : >"$units/sbeet-mps.service"
 ends 1 as_alice 7777
 [ $has_driver = yes ] || finds driver missing 'no NVIDIA driver' 'sudo apt install nvidia-driver'
-finds mps note 'no MPS' 'sudo systemctl enable --now sbeet-mps && sudo systemctl restart sbeetd'
+finds mps note 'no MPS' 'sudo systemctl enable --now sbeet-mps'
 finds sbeetd missing 'no socket /run/sbeet/control.sock' 'sudo systemctl enable --now sbeetd.socket'
 finds start missing 'not enabled' 'sudo systemctl enable --now sbeetd.socket'
 finds group missing 'not in group' 'sudo usermod -aG sbeet alice'

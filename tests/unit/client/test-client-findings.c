@@ -197,7 +197,7 @@ static void mps_that_runs_is_judged_by_whom_it_serves(void **state) {
 	expect(&f, "mps", FINDING_OK, "MPS runs", NULL);
 	f.daemon.mps_owner = 1001;
 	expect(&f, "mps", FINDING_NOTE, "serves user 1001 only",
-	       "sudo systemctl enable --now sbeet-mps && sudo systemctl restart sbeetd");
+	       "sudo systemctl enable --now sbeet-mps");
 	f = healthy();
 	strcpy(f.daemon.mps_note, "its server is broken");
 	expect(&f, "mps", FINDING_NOTE, "its server is broken", NULL);
@@ -209,9 +209,7 @@ static void mps_that_runs_is_judged_by_whom_it_serves(void **state) {
 }
 
 static void mps_that_is_absent_is_replaced_by_preemption(void **state) {
-	static const char unit[] =
-		"sudo systemctl enable --now sbeet-mps && "
-		"sudo systemctl restart sbeetd";
+	static const char unit[] = "sudo systemctl enable --now sbeet-mps";
 	struct facts f = healthy();
 
 	f.mps = (struct mps_facts){0};
@@ -237,7 +235,7 @@ static void mps_is_looked_for_without_sbeetd(void **state) {
 	struct facts f = unreached(CTL_EXIT_NOT_RUNNING);
 
 	expect(&f, "mps", FINDING_NOTE, "no MPS: programs take turns",
-	       "sudo systemctl enable --now sbeet-mps && sudo systemctl restart sbeetd");
+	       "sudo systemctl enable --now sbeet-mps");
 	f.mps = (struct mps_facts){.found = true, .directory = "/tmp/nvidia-mps", .owner = 0};
 	expect(&f, "mps", FINDING_OK, "control daemon of root runs, pipe directory /tmp/nvidia-mps",
 	       NULL);

@@ -1,10 +1,14 @@
 #!/bin/sh
 # Runs as root on a machine with a GPU, in the folder that bundle.sh made: sbeetd and a real control
 # daemon of MPS. Who starts it, what happens when it, its server or a program dies, what other users may,
-# what the 49th program is told, whether sbeet-mps.service's sandbox leaves it able to serve, and whether
-# measured programs end without harm to the next.
+# what the 49th program is told, whether sbeet-mps.service's sandbox leaves it able to serve, whether
+# measured programs end without harm to the next, whether GPUs are shared within 2 s of each of twenty starts
+# of sbeetd (its last line is "N of 20 right"), and whether the sharing follows MPS that comes and goes.
 #
-# usage: mps.sh [own user deaths measured limit unit]...     (all)
+# usage: mps.sh [own user deaths measured limit unit follows restarts]...     (all)
+#
+# DAEMON_OPTIONS: more options of sbeetd for `follows` and `restarts`, such as --gpus 132. Without bin/busy these two
+# run no programs.
 #
 # The table is $OUT/mps.md (stdout too), logs in $OUT/mps.tar.gz. Rows marked BAD are not as promised; exit
 # 0 if there is none. The user "sbeet" is made if it is missing.
@@ -327,8 +331,112 @@ see_unit() {
 	control=
 }
 
+sharing() { tool "$ctl" gpu list --no-legend --columns sharing | head -n 1; }
+sharing_is() { [ "$(sharing)" = "$1" ]; }
+mps_of() { # TASK: what its session is to MPS
+	tool "$ctl" session list --no-legend --columns task,mps | awk -v task="$1" '$1 == task { print $2; exit }'
+}
+
+# MPS of others' comes after sbeetd and a program, goes, and comes again.
+see_follows() {
+	export CUDA_MPS_PIPE_DIRECTORY="$scratch/mps" CUDA_MPS_LOG_DIRECTORY="$scratch/mps-log"
+	# shellcheck disable=SC2086 # words
+	start_daemon --policy even ${DAEMON_OPTIONS:-}
+	expect "no control daemon" "$(sharing)" sharing_is exclusive
+	if [ -x "$busy" ]; then
+		start before shim before idle 15
+		before=$pid
+		runs before
+	fi
+	for round in first second; do
+		start_mps
+		from=$(now)
+		within 2 sharing_is mps
+		expect "the $round control daemon comes" "$(sharing) after $(since "$from") s" sharing_is mps
+		if [ -x "$busy" ]; then
+			start a shim a memory 3
+			a=$pid
+			runs a
+			expect "a program from before, one that starts then" "$(mps_of before), $(mps_of a)" \
+				test "$(mps_of before), $(mps_of a)" = "none, client"
+			ends_well "the one that starts then" a $a
+		fi
+		stop_mps
+		export CUDA_MPS_PIPE_DIRECTORY="$scratch/mps" CUDA_MPS_LOG_DIRECTORY="$scratch/mps-log"
+		from=$(now)
+		within 2 sharing_is exclusive
+		expect "it goes" "$(sharing) after $(since "$from") s" sharing_is exclusive
+		if [ -x "$busy" ]; then
+			start a shim a memory 0.2
+			ends_well "a program that starts then" a $pid
+		fi
+	done
+	[ ! -x "$busy" ] || ends_well "the program from before" before $before
+	expect "warnings" "$(grep -c warning: "$scratch/sbeetd.log")" test "$(grep -c warning: "$scratch/sbeetd.log")" -eq 2
+	stop_daemon
+	unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+}
+
+# HOW: ends sbeetd, and does not wait for its control daemon.
+end_daemon() {
+	control=$(control_pid 2>/dev/null)
+	case $1 in
+	killed)
+		kill -9 "$daemon"
+		wait "$daemon"
+		daemon= ;;
+	both)
+		kill -9 "$control"
+		stop_daemon ;;
+	*) stop_daemon ;;
+	esac
+}
+
+# sbeetd with a control daemon of its own, again and again, while the one before may still end.
+see_restarts() {
+	right=0
+	echo "| round | after the last one was | shared after, s | warnings |" >"$scratch/restarts"
+	echo "|---|---|---|---|" >>"$scratch/restarts"
+	how=none
+	for round in $(seq 20); do
+		from=$(now)
+		# shellcheck disable=SC2086 # words
+		start_daemon --policy even --mps start ${DAEMON_OPTIONS:-}
+		until sharing_is mps || awk "BEGIN { exit !($(now) - $from > 2) }"; do
+			sleep 0.02
+		done
+		took=$(since "$from")
+		good=no
+		if [ -x "$busy" ] && [ $((round % 5)) -eq 0 ]; then
+			start a shim a memory 0.3
+			a=$pid
+			runs a
+			expect "round $round: a program then" "$(mps_of a)" test "$(mps_of a)" = client
+			ends_well "that program" a $a
+		else
+			sleep 0.2
+		fi
+		if sharing_is mps && awk "BEGIN { exit !($took <= 2) }"; then
+			good=yes
+			right=$((right + 1))
+		fi
+		echo "| $round | $how | $took $([ $good = yes ] || echo "BAD, then $(mps_line)") | $(grep -c warning: "$scratch/sbeetd.log") |" >>"$scratch/restarts"
+		cp "$scratch/sbeetd.log" "$scratch/sbeetd-$round.log"
+		case $((round % 4)) in
+		3) how=killed ;;
+		0) how=both ;;
+		*) how=ended ;;
+		esac
+		end_daemon $how
+	done
+	case $(cat "/proc/${control:-none}/comm" 2>/dev/null) in nvidia-cuda-mps*) kill "$control" ;; esac
+	cat "$scratch/restarts" >&2
+	expect "sbeetd with its own control daemon, again and again" "$right of 20 right" test "$right" -eq 20
+}
+
 id sbeet >/dev/null 2>&1 || useradd -r sbeet
-for section in ${*:-own user deaths measured limit unit}; do
+right=
+for section in ${*:-own user deaths measured limit unit follows restarts}; do
 	see_$section
 	sleep 0.5 # the control daemon goes
 done
@@ -339,4 +447,5 @@ done
 	cat "$rows"
 } | tee "$out/mps.md"
 tar -C "$scratch" --exclude=run --exclude=lib --exclude=mps -czf "$out/mps.tar.gz" .
+[ -z "$right" ] || echo "$right of 20 right"
 ! grep -q "BAD$" "$out/mps.md"

@@ -90,6 +90,32 @@ static bool same_file(const char *a, const char *b) {
 	       sa.st_ino == sb.st_ino;
 }
 
+static const char *name_of(const char *path) {
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+int preload_without(const char *old, char **ret) {
+	char *entries = strdup(old ? old : ""), *left = calloc(1, strlen(old ? old : "") + 1);
+	char *save = NULL;
+
+	if (!entries || !left) {
+		free(entries);
+		free(left);
+		return -ENOMEM;
+	}
+	for (char *e = strtok_r(entries, SEPARATORS, &save); e;
+	     e = strtok_r(NULL, SEPARATORS, &save)) {
+		if (strcmp(name_of(e), SHIM_NAME) != 0) {
+			strcat(strcat(left, *left ? ":" : ""), e);
+		}
+	}
+	free(entries);
+	*ret = left;
+	return 0;
+}
+
 int preload_join(const char *old, const char *first, const char *shim, char **ret) {
 	char *entries, *save = NULL, *joined = NULL;
 	bool has_shim = false;
@@ -101,7 +127,7 @@ int preload_join(const char *old, const char *first, const char *shim, char **re
 	}
 	for (char *e = strtok_r(entries, SEPARATORS, &save); e;
 	     e = strtok_r(NULL, SEPARATORS, &save)) {
-		const char *slash = strrchr(e, '/'), *name = slash ? slash + 1 : e;
+		const char *name = name_of(e);
 
 		if (first && strcmp(name, first) == 0) {
 			first = NULL;

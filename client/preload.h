@@ -20,3 +20,7 @@ int preload_find(const char *given, char **ret_path, char *error, size_t error_s
  * Return: 0; -EEXIST if another libsbeet.so is there already; -ENOMEM. *ret owned by the caller.
  */
 int preload_join(const char *old, const char *first, const char *shim, char **ret);
+
+/* @old, the value of LD_PRELOAD or NULL, without any libsbeet.so. Return: 0 or -ENOMEM. *ret owned
+ * by the caller. */
+int preload_without(const char *old, char **ret);

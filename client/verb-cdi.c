@@ -155,6 +155,8 @@ const struct verb verb_cdi = {
 	.help = "As root: sbeetctl cdi >/etc/cdi/sbeet.json, then\n"
 		"docker run --gpus all --device sbeet/program=managed IMAGE\n"
 		"or, without the file:\n"
-		"docker run --gpus all $(sbeetctl cdi --docker) IMAGE\n",
+		"docker run --gpus all $(sbeetctl cdi --docker) IMAGE\n"
+		"IMAGE must have glibc: in one with musl (Alpine) no program starts with the "
+		"library.\n",
 	.function = cdi,
 };

@@ -156,7 +156,10 @@ static int set_environment(const struct run_options *o, const char *preload) {
 	if (r == 0 && o->require) {
 		r = set(o->dry_run, "SBEET_REQUIRE", "1");
 	}
-	return r == 0 ? set(o->dry_run, "LD_PRELOAD", preload) : r;
+	if (r == 0 && (*preload || getenv("LD_PRELOAD"))) {
+		r = set(o->dry_run, "LD_PRELOAD", preload);
+	}
+	return r;
 }
 
 /* As the shim will read them: an option beats its variable. */
@@ -298,7 +301,9 @@ static int run_under(const struct ctl *ctl, const struct run_options *o, const c
 	if (r < 0) {
 		return start_failed(ctl->args[0], -r);
 	}
-	r = preload_join(getenv("LD_PRELOAD"), program.first, shim, &preload);
+	/* With the shim a program of another C library would not even start. */
+	r = program.other_libc ? preload_without(getenv("LD_PRELOAD"), &preload)
+			       : preload_join(getenv("LD_PRELOAD"), program.first, shim, &preload);
 	if (r < 0) {
 		preload_failed(r);
 		program_deinit(&program);
@@ -353,6 +358,9 @@ const struct verb verb_run = {
 		"program's "
 		"own.\n"
 		"LD_PRELOAD gets libsbeet.so added and SBEET_* are set; nothing else changes.\n"
+		"A program whose C library is not glibc (musl, as on Alpine) can't load it, and "
+		"runs\n"
+		"without it, unmanaged.\n"
 		"With --summary PROGRAM is its child, and it ends as PROGRAM does. The summary is\n"
 		"of all processes that PROGRAM has started, with --json an object.\n"
 		"\n"

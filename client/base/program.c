@@ -7,6 +7,7 @@
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -91,21 +92,29 @@ static bool gains_rights(int fd) {
 	return geteuid() != 0 && fgetxattr(fd, "security.capability", NULL, 0) > 0;
 }
 
-static bool has_interp(int fd, const Elf64_Ehdr *e64) {
+/* The path of the dynamic linker that @fd asks for. Return: false if there is none. */
+static bool read_loader(int fd, const Elf64_Ehdr *e64, char *path, size_t size) {
 	const Elf32_Ehdr *e32 = (const void *)e64;
 	bool wide = e64->e_ident[EI_CLASS] == ELFCLASS64;
-	uint64_t offset = wide ? e64->e_phoff : e32->e_phoff;
-	unsigned size = wide ? e64->e_phentsize : e32->e_phentsize;
+	uint64_t offset = wide ? e64->e_phoff : e32->e_phoff, at;
+	unsigned step = wide ? e64->e_phentsize : e32->e_phentsize;
 	unsigned n = wide ? e64->e_phnum : e32->e_phnum;
+	union {
+		Elf64_Phdr p64;
+		Elf32_Phdr p32;
+		uint32_t type; /* the first field in both classes */
+	} p;
+	const size_t need = wide ? sizeof(p.p64) : sizeof(p.p32);
+	ssize_t got;
 
 	for (unsigned i = 0; i < n && i < PHDRS_MAX; i++) {
-		uint32_t type; /* the first field in both classes */
-
-		if (pread(fd, &type, sizeof(type), (off_t)(offset + (uint64_t)i * size)) !=
-		    sizeof(type)) {
+		if (pread(fd, &p, need, (off_t)(offset + (uint64_t)i * step)) != (ssize_t)need) {
 			return false;
 		}
-		if (type == PT_INTERP) {
+		if (p.type == PT_INTERP) {
+			at = wide ? p.p64.p_offset : p.p32.p_offset;
+			got = pread(fd, path, size - 1, (off_t)at);
+			path[got > 0 ? got : 0] = '\0';
 			return true;
 		}
 	}
@@ -174,38 +183,102 @@ static bool must_be_first(const char *library) {
 	return false;
 }
 
+/* Whether there is a dynamic section: it, and the address of its texts. */
+static bool find_dynamic(struct image *i, int fd, const Elf64_Ehdr *header,
+			 const Elf64_Phdr **ret_dynamic, uint64_t *ret_texts) {
+	unsigned from = 0;
+
+	if (header->e_ident[EI_CLASS] != ELFCLASS64 || !read_phdrs(i, fd, header)) {
+		return false;
+	}
+	*ret_dynamic = NULL;
+	for (unsigned k = 0; k < i->n_phdrs; k++) {
+		*ret_dynamic = i->phdrs[k].p_type == PT_DYNAMIC ? &i->phdrs[k] : *ret_dynamic;
+	}
+	return *ret_dynamic && next_dyn(i, *ret_dynamic, DT_STRTAB, &from, ret_texts);
+}
+
+/* The next text from entry *@at on that @tag names. */
+static bool next_text(const struct image *i, const Elf64_Phdr *dynamic, uint64_t texts,
+		      Elf64_Sxword tag, unsigned *at, char *text, size_t size) {
+	uint64_t name_at;
+	ssize_t n = 0;
+	off_t from;
+
+	if (!next_dyn(i, dynamic, tag, at, &name_at)) {
+		return false;
+	}
+	from = offset_of(i, texts + name_at);
+	if (from >= 0) {
+		n = pread(i->fd, text, size, from);
+	}
+	if (n <= 0 || !memchr(text, '\0', (size_t)n)) {
+		text[0] = '\0';
+	}
+	return true;
+}
+
 static void find_first(struct program *program, int fd, const Elf64_Ehdr *header) {
-	const Elf64_Phdr *dynamic = NULL;
 	char name[sizeof(program->first)];
-	uint64_t strings, name_at;
-	unsigned from = 0, at = 0;
+	const Elf64_Phdr *dynamic;
 	struct image i;
-	off_t text;
+	uint64_t texts;
+	unsigned at = 0;
 
-	if (header->e_ident[EI_CLASS] != ELFCLASS64 || !read_phdrs(&i, fd, header)) {
+	if (!find_dynamic(&i, fd, header, &dynamic, &texts)) {
 		return;
 	}
-	for (unsigned k = 0; k < i.n_phdrs; k++) {
-		dynamic = i.phdrs[k].p_type == PT_DYNAMIC ? &i.phdrs[k] : dynamic;
-	}
-	if (!dynamic || !next_dyn(&i, dynamic, DT_STRTAB, &from, &strings)) {
-		return;
-	}
-	while (next_dyn(&i, dynamic, DT_NEEDED, &at, &name_at)) {
-		ssize_t n = 0;
-
-		text = offset_of(&i, strings + name_at);
-		if (text >= 0) {
-			n = pread(fd, name, sizeof(name), text);
-		}
-		if (n > 0 && memchr(name, '\0', (size_t)n) && must_be_first(name)) {
+	while (next_text(&i, dynamic, texts, DT_NEEDED, &at, name, sizeof(name))) {
+		if (must_be_first(name)) {
 			strcpy(program->first, name);
 			return;
 		}
 	}
 }
 
+/* ---- its dynamic linker ---- */
+
+/* As glibc calls it on any machine, and as it did before 2.35. */
+static bool is_name_of_glibc(const char *path) {
+	static const char *const names[] = {"ld-linux", "ld64.so.", "ld.so.", "ld-2."};
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strncmp(name, names[i], strlen(names[i])) == 0) {
+			return true;
+		}
+	}
+	return false;
+}
+
+/* A copy of glibc's may stand under any name, but says its own. */
+static bool is_glibc(const char *path) {
+	char name[64] = "";
+	const Elf64_Phdr *dynamic;
+	Elf64_Ehdr header;
+	struct image i;
+	uint64_t texts;
+	unsigned at = 0;
+	int fd;
+
+	if (is_name_of_glibc(path)) {
+		return true;
+	}
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		return false;
+	}
+	if (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+	    find_dynamic(&i, fd, &header, &dynamic, &texts)) {
+		next_text(&i, dynamic, texts, DT_SONAME, &at, name, sizeof(name));
+	}
+	close(fd);
+	return is_name_of_glibc(name);
+}
+
 static void read_elf(struct program *p, int fd, const Elf64_Ehdr *header) {
+	char loader[PATH_MAX];
 	const uint8_t native = __BYTE_ORDER == __LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
 
 	if (header->e_ident[EI_DATA] != native) {
@@ -214,7 +287,8 @@ static void read_elf(struct program *p, int fd, const Elf64_Ehdr *header) {
 	p->is_elf = true;
 	p->elf_class = header->e_ident[EI_CLASS];
 	p->elf_machine = header->e_machine; /* at the same place in both classes */
-	p->is_dynamic = has_interp(fd, header);
+	p->is_dynamic = read_loader(fd, header, loader, sizeof(loader));
+	p->other_libc = p->is_dynamic && !is_glibc(loader);
 	p->privileged = gains_rights(fd);
 	find_first(p, fd, header);
 }
@@ -284,6 +358,9 @@ const char *program_unmanaged(const struct program *p, const char *shim) {
 	}
 	if (!p->is_dynamic) {
 		return "it is statically linked, so there is no dynamic linker to load the shim";
+	}
+	if (p->other_libc) {
+		return "its C library is not glibc (musl, as on Alpine), and the shim needs glibc";
 	}
 	if (shim) {
 		program_inspect(&library, shim);

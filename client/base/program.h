@@ -13,6 +13,7 @@ struct program {
 	bool is_elf;	   /* else the fields below are unknown, but for `privileged` */
 	bool is_script;	   /* what is below is its interpreter's */
 	bool is_dynamic;   /* asks for the dynamic linker, which is what reads LD_PRELOAD */
+	bool other_libc;   /* that is not glibc's: with the shim it would not start */
 	uint8_t elf_class; /* ELFCLASS32, ELFCLASS64 */
 	uint16_t elf_machine;
 	bool privileged; /* gains rights when run by this user: LD_PRELOAD is ignored then */

@@ -261,23 +261,81 @@ static void run_says_that_a_program_cannot_be_started(void **state) {
 	unlink(plain);
 }
 
-/* An executable file with the head of an ELF program, enough to be looked at, never run. */
-static void write_elf(const char *path, uint8_t class, uint16_t machine, bool dynamic) {
+#define GLIBC "/lib64/ld-linux-x86-64.so.2" /* on any machine: only the name counts */
+
+/* An executable file with the head of an ELF program, enough to be looked at, never run. @loader:
+ * the dynamic linker that it asks for; NULL: none. */
+static void write_elf(const char *path, uint8_t class, uint16_t machine, const char *loader) {
 	struct {
 		Elf64_Ehdr header;
 		Elf64_Phdr program;
+		char loader[64];
 	} elf = {.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, class, ELFDATA2LSB},
 			    .e_type = ET_EXEC,
 			    .e_machine = machine,
 			    .e_phoff = sizeof(Elf64_Ehdr),
 			    .e_phentsize = sizeof(Elf64_Phdr),
 			    .e_phnum = 1},
-		 .program = {.p_type = dynamic ? PT_INTERP : PT_LOAD}};
+		 .program = {.p_type = loader ? PT_INTERP : PT_LOAD,
+			     .p_offset = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr)}};
 	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0755);
 
+	snprintf(elf.loader, sizeof(elf.loader), "%s", loader ? loader : "");
+	elf.program.p_filesz = strlen(elf.loader) + 1;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, &elf, sizeof(elf)), sizeof(elf));
 	close(fd);
+}
+
+static void expect_other_libc(const char *path, const char *loader) {
+	char preload[] = "LD_PRELOAD=/a.so:/b/libsbeet.so", preload_left[96];
+	uint16_t machine;
+	struct spawned s;
+	int fd = open(sbeetctl, O_RDONLY);
+
+	assert_int_equal(pread(fd, &machine, 2, offsetof(Elf64_Ehdr, e_machine)), 2);
+	close(fd);
+	write_elf(path, ELFCLASS64, machine, loader);
+	s = spawn(ARGS(sbeetctl, "run", "-n", path), ARGS(use_shim));
+	assert_int_equal(s.code, 0);
+	assert_contains(s.err, "will run unmanaged: its C library is not glibc");
+	assert_null(strstr(s.out, "LD_PRELOAD"));
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "run", "-n", path), ARGS(use_shim, preload));
+	snprintf(preload_left, sizeof(preload_left), "LD_PRELOAD=/a.so %s\n", path);
+	assert_string_equal(s.out, preload_left);
+	spawned_deinit(&s);
+	s = spawn(ARGS(sbeetctl, "run", "-n", "--require", path), ARGS(use_shim));
+	assert_int_equal(s.code, 1);
+	assert_contains(s.err, "cannot be managed: its C library is not glibc");
+	spawned_deinit(&s);
+}
+
+/* With the shim, such a program ends with an error of its dynamic linker. */
+static void run_leaves_the_shim_out_for_another_c_library(void **state) {
+	char folder[] = "/tmp/sbeet-cli-XXXXXX", path[64], script[64], text[96];
+	struct spawned s;
+	int fd;
+
+	assert_non_null(mkdtemp(folder));
+	snprintf(path, sizeof(path), "%s/program", folder);
+	snprintf(script, sizeof(script), "%s/script", folder);
+	expect_other_libc(path, "/lib/ld-musl-x86_64.so.1");
+	expect_other_libc(path, "/system/bin/linker64");
+	expect_other_libc(path, "/lib/ld64-uClibc.so.0");
+
+	fd = open(script, O_WRONLY | O_CREAT, 0755);
+	snprintf(text, sizeof(text), "#! %s\n", path);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	s = spawn(ARGS(sbeetctl, "run", "-n", script), ARGS(use_shim));
+	assert_contains(s.err, "its C library is not glibc");
+	assert_null(strstr(s.out, "LD_PRELOAD"));
+	spawned_deinit(&s);
+
+	unlink(script);
+	unlink(path);
+	rmdir(folder);
 }
 
 static void run_warns_when_the_shim_cannot_be_loaded(void **state) {
@@ -293,7 +351,7 @@ static void run_warns_when_the_shim_cannot_be_loaded(void **state) {
 	snprintf(path, sizeof(path), "%s/program", folder);
 	snprintf(script, sizeof(script), "%s/script", folder);
 
-	write_elf(path, ELFCLASS64, machine, false);
+	write_elf(path, ELFCLASS64, machine, NULL);
 	s = spawn(ARGS(sbeetctl, "run", "-n", path), ARGS(use_shim));
 	assert_int_equal(s.code, 0);
 	assert_contains(s.err, "will run unmanaged: it is statically linked");
@@ -316,12 +374,12 @@ static void run_warns_when_the_shim_cannot_be_loaded(void **state) {
 	assert_contains(s.err, "it is statically linked");
 	spawned_deinit(&s);
 
-	write_elf(path, ELFCLASS64, EM_PPC64, true);
+	write_elf(path, ELFCLASS64, EM_PPC64, GLIBC);
 	s = spawn(ARGS(sbeetctl, "run", "-n", path), ARGS(use_shim));
 	assert_contains(s.err, "it is built for another machine or word size than the shim");
 	spawned_deinit(&s);
 
-	write_elf(path, ELFCLASS64, machine, true);
+	write_elf(path, ELFCLASS64, machine, GLIBC);
 	s = spawn(ARGS(sbeetctl, "run", "-n", path), ARGS(use_shim, "SBEET_DISABLE"));
 	assert_string_equal(s.err, "");
 	spawned_deinit(&s);
@@ -546,6 +604,7 @@ int main(void) {
 		cmocka_unit_test(run_refuses_two_different_shims),
 		cmocka_unit_test(run_leaves_the_terminal_alone),
 		cmocka_unit_test(run_says_that_a_program_cannot_be_started),
+		cmocka_unit_test(run_leaves_the_shim_out_for_another_c_library),
 		cmocka_unit_test(run_warns_when_the_shim_cannot_be_loaded),
 		cmocka_unit_test(run_shows_its_plan),
 		cmocka_unit_test(run_says_that_there_is_no_shim),

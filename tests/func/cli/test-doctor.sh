@@ -139,6 +139,12 @@ cp /bin/true "$dir/static"
 printf '\0\0' | dd of="$dir/static" bs=1 seek=56 conv=notrunc 2>"$dir/err" # it has no program headers
 ends 1 doctor "$dir/static"
 finds program missing 'statically linked'
+sed 's,/lib64/ld-linux-x86-64.so.2,/lib/ld-musl-x86_64.so.1\x00\x00\x00,' /bin/true >"$dir/musl" # as long
+chmod 755 "$dir/musl"
+if ! cmp -s /bin/true "$dir/musl"; then # on other machines it has another name
+	ends 1 doctor "$dir/musl"
+	finds program missing 'its C library is not glibc'
+fi
 cp /bin/true "$dir/runtime"
 echo cudaErrorCudartUnloading >>"$dir/runtime"
 ends 1 doctor "$dir/runtime"

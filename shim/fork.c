@@ -17,6 +17,7 @@
 #include "shim/gpu-uuid.h"
 #include "shim/graph.h"
 #include "shim/groups.h"
+#include "shim/host-function.h"
 #include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/link.h"
@@ -41,6 +42,7 @@ static void after_fork(void) {
 	records_after_fork();
 	counts_after_fork();
 	lane_after_fork();
+	host_function_after_fork();
 	question_after_fork();
 	wake_after_fork();
 	capture_after_fork();

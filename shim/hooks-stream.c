@@ -1,13 +1,13 @@
 /*
  * hooks-stream.c: what the program does with its streams beside giving them work: making one wait
- * for another, callbacks, attributes, captures, their end.
+ * for another, functions and callbacks, attributes, captures, their end.
  */
 #include <stdint.h>
-#include <stdlib.h>
 
 #include "shim/capture.h"
 #include "shim/enforce/enforce.h"
 #include "shim/hooks.h"
+#include "shim/host-function.h"
 #include "shim/place.h"
 #include "shim/question.h"
 #include "shim/real.h"
@@ -42,40 +42,20 @@ CUresult on_cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned flag
 	return followed(&use, real_get()->cuStreamWaitEvent_ptsz(use.at, event, flags));
 }
 
-/* A callback is told its stream: the one that the program knows. */
-struct callback {
-	CUstreamCallback function;
-	CUstream stream;
-	void *data;
-};
-
-static void CUDA_CB call_back(CUstream stream, CUresult status, void *data) {
-	struct callback c = *(struct callback *)data;
-
-	(void)stream;
-	free(data);
-	c.function(c.stream, status, c.data);
-}
-
 typedef CUresult(CUDAAPI *add_callback_fn)(CUstream, CUstreamCallback, void *, unsigned);
 
 static CUresult add_callback(add_callback_fn add, CUstream stream, bool per_thread,
-			     CUstreamCallback function, void *data, unsigned flags) {
+			     CUstreamCallback callback, void *data, unsigned flags) {
 	struct place_use use = follow(stream, per_thread);
-	struct callback *c;
+	struct host_function *h = host_function_new_callback(callback, data, stream, per_thread);
 	CUresult rc;
 
-	if (use.at == stream || !function) {
-		return followed(&use, add(use.at, function, data, flags));
+	if (!h) {
+		return followed(&use, add(use.at, callback, data, flags));
 	}
-	c = malloc(sizeof(*c));
-	if (!c) {
-		return CUDA_ERROR_OUT_OF_MEMORY;
-	}
-	*c = (struct callback){.function = function, .stream = stream, .data = data};
-	rc = add(use.at, call_back, c, flags);
+	rc = add(use.at, host_function_call_back, h, flags);
 	if (rc != CUDA_SUCCESS) {
-		free(c);
+		host_function_free(h);
 	}
 	return followed(&use, rc);
 }
@@ -89,6 +69,32 @@ CUresult on_cuStreamAddCallback_ptsz(CUstream stream, CUstreamCallback function,
 				     unsigned flags) {
 	return add_callback(real_get()->cuStreamAddCallback_ptsz, stream, true, function, data,
 			    flags);
+}
+
+typedef CUresult(CUDAAPI *launch_host_fn)(CUstream, CUhostFn, void *);
+
+static CUresult launch_host(launch_host_fn launch, CUstream stream, bool per_thread,
+			    CUhostFn function, void *data) {
+	struct place_use use = place_use_begin(stream, per_thread);
+	struct host_function *h = host_function_new(function, data, stream, per_thread);
+	CUresult rc;
+
+	if (!h) {
+		return followed(&use, launch(use.at, function, data));
+	}
+	rc = launch(use.at, host_function_call, h);
+	if (rc != CUDA_SUCCESS) {
+		host_function_free(h);
+	}
+	return followed(&use, rc);
+}
+
+CUresult on_cuLaunchHostFunc(CUstream stream, CUhostFn function, void *data) {
+	return launch_host(real_get()->cuLaunchHostFunc, stream, false, function, data);
+}
+
+CUresult on_cuLaunchHostFunc_ptsz(CUstream stream, CUhostFn function, void *data) {
+	return launch_host(real_get()->cuLaunchHostFunc_ptsz, stream, true, function, data);
 }
 
 /* ---- attributes ---- */

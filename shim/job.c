@@ -20,6 +20,7 @@
 #include "shim/enforce/kernel.h"
 #include "shim/expected.h"
 #include "shim/gpu-uuid.h"
+#include "shim/host-function.h"
 #include "shim/lane.h"
 #include "shim/mark.h"
 #include "shim/real.h"
@@ -348,7 +349,8 @@ HOT_CODE static bool all_complete(struct lane *lane, uint64_t job) {
 	worker_for_each(w) {
 		worker_for_each_use(u, w) {
 			if (atomic_load(&u->job) == job && atomic_load(&u->lane) == lane &&
-			    atomic_load(&u->last) > atomic_load(&u->done)) {
+			    atomic_load(&u->last) > atomic_load(&u->done) &&
+			    !host_function_blocks(atomic_load(&u->key), atomic_load(&u->context))) {
 				return false;
 			}
 		}

@@ -68,8 +68,9 @@ bool job_stop(struct lane *lane);
  * Return: whether. */
 bool job_try_close(struct lane *lane);
 
-/* All operations are known to be complete, and nobody is inside. A glance, without excluding
- * anyone. */
+/* All operations are known to be complete, or stand in their streams behind a function of the
+ * program that may wait for a thread that waits here (host-function.h), and nobody is inside. A
+ * glance, without excluding anyone. */
 bool job_is_complete(struct lane *lane);
 
 /* The program has waited: jobs of which everything is complete are over. */

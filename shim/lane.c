@@ -16,8 +16,16 @@
 #include "shim/base/log.h"
 #include "shim/wake.h"
 
+/* See lane_wait_drained(). Kernels that take longer are not started by the thousand. */
+#define PATIENCE_MAX_NS (1 * NSEC_PER_SEC)
+#define PATIENCE_MIN_NS (5 * NSEC_PER_MSEC)
+
+/* So long all operations enter after one that had to: they may be under the same lock. */
+#define PASS_NS (5 * NSEC_PER_MSEC)
+
 HOT_WRITTEN static struct lane_set process;
 HOT_WRITTEN static _Atomic(struct lane_set *) threads; /* newest first */
+HOT_WRITTEN _Atomic unsigned lane_n_waiting;
 HOT_WRITTEN static _Atomic uint64_t counts;	       /* jobs: open now, above that ever opened */
 
 HOT_DATA static const unsigned edges[_LANE_STATE_N] = {
@@ -36,6 +44,7 @@ static void init(struct lane_set *set, bool of_thread) {
 		set->lanes[i].device = (CUdevice)i;
 		set->lanes[i].mark = &set->mark;
 		atomic_store(&set->lanes[i].mask_wanted, ENFORCEMENT_ANY);
+		atomic_store(&set->lanes[i].patience, PATIENCE_MAX_NS);
 	}
 }
 
@@ -92,6 +101,7 @@ HOT_CODE bool lane_set_state(struct lane *lane, uint32_t from, uint32_t to) {
 }
 
 void lane_wait(struct lane *lane, uint32_t from, nsec_t deadline) {
+	atomic_fetch_add(&lane_n_waiting, 1);
 	atomic_fetch_add(&lane->waiting, 1);
 	while (atomic_load(&lane->state) == from) {
 		nsec_t now = deadline ? nsec_now() : 0;
@@ -105,6 +115,29 @@ void lane_wait(struct lane *lane, uint32_t from, nsec_t deadline) {
 			NULL, 0);
 	}
 	atomic_fetch_sub(&lane->waiting, 1);
+	atomic_fetch_sub(&lane_n_waiting, 1);
+}
+
+bool lane_wait_drained(struct lane *lane, nsec_t began) {
+	nsec_t patience = atomic_load(&lane->patience);
+
+	if (nsec_now() < atomic_load(&lane->passes_until)) {
+		return false;
+	}
+	lane_wait(lane, LANE_DRAINING, began + patience);
+	if (atomic_load(&lane->state) != LANE_DRAINING) {
+		atomic_store(&lane->patience,
+			     nsec_clamp(2 * patience, PATIENCE_MIN_NS, PATIENCE_MAX_NS));
+		return true;
+	}
+	atomic_store(&lane->patience, nsec_clamp(patience / 2, PATIENCE_MIN_NS, PATIENCE_MAX_NS));
+	atomic_store(&lane->passes_until, nsec_now() + PASS_NS);
+	log_once(LOG_LEVEL_WARN,
+		 "An operation has waited %llu ms for the other ones of its job, which may be "
+		 "waiting "
+		 "for it: it runs beside them",
+		 (unsigned long long)(patience / NSEC_PER_MSEC));
+	return false;
 }
 
 HOT_CODE bool lane_has(struct lane *lane, uint64_t job) {
@@ -248,5 +281,6 @@ void lane_after_fork(void) {
 	memset(&process, 0, sizeof(process));
 	init(&process, false);
 	atomic_store(&threads, NULL);
+	atomic_store(&lane_n_waiting, 0);
 	atomic_store(&counts, 0);
 }

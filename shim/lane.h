@@ -5,7 +5,8 @@
  *	IDLE      no job. The first operation takes it to OPENING.
  *	OPENING   that thread asks the daemon; others wait.
  *	OPEN      operations come and go without waiting.
- *	DRAINING  no operation may enter; the job ends, or is stopped, when what it has is complete.
+ *	DRAINING  no operation may enter but as lane_wait_drained() says; the job ends, or is stopped,
+ *	          when what it has is complete.
  *	CLOSING   somebody looks whether the job is over, and ends it if it is: a short moment.
  *	STOPPED   the job is not over, but nothing of it runs, and sbeetd has its SMs back. The next
  *	          operation takes it to OPENING, for the same job.
@@ -96,6 +97,9 @@ struct lane {
 
 	_Atomic bool drain;	   /* a job that is OPEN or CLOSING goes to DRAINING */
 	_Atomic bool stop;	   /* and from there to STOPPED */
+	/* How long an operation waits for a job that drains, and until when all that come enter
+	 * it: see lane_wait_drained(). */
+	_Atomic nsec_t patience, passes_until;
 	_Atomic nsec_t refused_ns; /* until then nobody asks again */
 
 	struct watch watch; /* the tracker's */
@@ -123,6 +127,17 @@ bool lane_set_state(struct lane *lane, uint32_t from, uint32_t to);
 
 /* Until the state is no longer @from, or until @deadline (0: none). */
 void lane_wait(struct lane *lane, uint32_t from, nsec_t deadline);
+
+/*
+ * Until the job that is DRAINING is over, or stopped. Return: false if that has taken too long
+ * since @began: the job's kernels may wait for what the calling thread, or another one for which it
+ * holds a lock, does next. Then the operation has to enter the job, and so may all that come in the
+ * next moment. The next wait is shorter, and longer again after one that was not in vain.
+ */
+bool lane_wait_drained(struct lane *lane, nsec_t began);
+
+/* So many threads of the program wait for a job: for another one to end, or for sbeetd. */
+extern _Atomic unsigned lane_n_waiting;
 
 /* Whether @job is the one that @lane has now, or one that it has put aside. */
 bool lane_has(struct lane *lane, uint64_t job);

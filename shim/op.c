@@ -32,10 +32,6 @@ static const Sbeet__Enforcement whole = SBEET__ENFORCEMENT__ENFORCEMENT_WHOLE;
 static const Sbeet__Enforcement green = SBEET__ENFORCEMENT__ENFORCEMENT_GREEN;
 static const Sbeet__Enforcement none = SBEET__ENFORCEMENT__ENFORCEMENT_NONE;
 
-/* A kernel that the grant does not fit waits for the open job to finish, but not for ever: that
- * job's kernels may in turn wait for something that this one brings. */
-#define DRAIN_MAX_NS (10 * NSEC_PER_SEC)
-
 /* How long another thread takes to hand something over, and to look at it again. */
 #define INSIDE_MAX_NS (1 * NSEC_PER_MSEC)
 #define INSIDE_NAP_NS (20 * NSEC_PER_USEC)
@@ -171,7 +167,9 @@ static bool ask_for_job(struct op *op, struct job_need *need) {
 	if (ok) {
 		need->mask = mask_of(op);
 		note_need(op);
+		atomic_fetch_add(&lane_n_waiting, 1);
 		ok = job_open(op->lane, need);
+		atomic_fetch_sub(&lane_n_waiting, 1);
 	}
 	state_restore_cancel(cancel);
 	return ok;
@@ -201,31 +199,6 @@ static enum op_verdict open_job(struct op *op, uint32_t state, CUresult *ret_rc)
 	return OP_BYPASS;
 }
 
-/* Waits until the job that is DRAINING is over. Return: false if that takes too long: then the job
- * goes on, and the operation has to join it unconfined. */
-static bool wait_drained(struct lane *lane, nsec_t deadline) {
-	lane_wait(lane, LANE_DRAINING, deadline);
-	if (nsec_now() < deadline) {
-		return true;
-	}
-	atomic_store(&lane->drain, false);
-	if (!lane_set_state(lane, LANE_DRAINING, LANE_OPEN)) {
-		return true; /* it moved after all */
-	}
-	if (atomic_exchange(&lane->stop, false)) {
-		log_once(LOG_LEVEL_WARN,
-			 "A job that was to be stopped has waited %llus for its kernels, which may "
-			 "be waiting for more of it: it goes on",
-			 DRAIN_MAX_NS / NSEC_PER_SEC);
-		return true;
-	}
-	log_once(LOG_LEVEL_WARN,
-		 "A kernel has waited %llus for the other kernels of its job, which may be waiting "
-		 "for it: it runs unconfined",
-		 DRAIN_MAX_NS / NSEC_PER_SEC);
-	return false;
-}
-
 /* Whether the job that is DRAINING makes room as soon as another thread has handed over what it is
  * about to. If that takes long the thread may wait for something itself. */
 static bool wait_inside(const struct op *op) {
@@ -247,21 +220,37 @@ static void wait_for_next(struct op *op, uint32_t state) {
 		job_learn(op->lane, mask_of(op));
 		lane_drain(op->lane);
 	} else if (!wait_inside(op)) {
-		op->unconfined = !wait_drained(op->lane, op->called_ns + DRAIN_MAX_NS);
+		op->waited_ns = op->waited_ns ? op->waited_ns : nsec_now();
+		op->passes = !lane_wait_drained(op->lane, op->waited_ns);
 	}
 }
 
 /* The job is OPEN. Under terms nobody waits for another job. */
-static bool may_join(struct op *op) {
-	return op->unconfined || atomic_load_explicit(&op->lane->terms, memory_order_relaxed) ||
+static bool can_join(struct op *op) {
+	return atomic_load_explicit(&op->lane->terms, memory_order_relaxed) ||
 	       can_keep(op, op->lane->grant.enforcement);
 }
 
 /* Of those that have met in an open job that is for one operation, the first one. */
 static bool may_stay(struct op *op) {
-	return op->unconfined ||
-	       !atomic_load_explicit(&op->lane->by_operation, memory_order_relaxed) ||
+	return !atomic_load_explicit(&op->lane->by_operation, memory_order_relaxed) ||
 	       lane_claim(op->lane);
+}
+
+/* The thread is inside; the lane is as *@state says. Return: whether the operation stays there. */
+HOT_CODE static bool enter_job(struct op *op, uint32_t *state) {
+	if (op->passes && (*state == LANE_OPEN || *state == LANE_DRAINING)) {
+		op->unconfined = !can_join(op);
+		return true;
+	}
+	if (*state != LANE_OPEN || !can_join(op)) {
+		return false;
+	}
+	if (!may_stay(op)) {
+		*state = LANE_DRAINING; /* it is another operation's */
+		return false;
+	}
+	return true;
 }
 
 /* Into the lane's job, whatever that takes. Return: OP_GO when inside. */
@@ -272,14 +261,11 @@ HOT_CODE static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 	for (;;) {
 		uint32_t state = atomic_load(&lane->state);
 
-		if (state == LANE_OPEN) {
+		if (state == LANE_OPEN || op->passes) {
 			atomic_store(&op->worker->inside, lane);
 			state = atomic_load(&lane->state);
-			if (state == LANE_OPEN && may_join(op)) {
-				if (may_stay(op)) {
-					return OP_GO;
-				}
-				state = LANE_DRAINING; /* it is another operation's */
+			if (enter_job(op, &state)) {
+				return OP_GO;
 			}
 			atomic_store_explicit(&op->worker->inside, NULL, memory_order_release);
 		}
@@ -291,6 +277,8 @@ HOT_CODE static enum op_verdict enter(struct op *op, CUresult *ret_rc) {
 		switch (state) {
 		case LANE_IDLE:
 		case LANE_STOPPED:
+			op->passes = false;
+			op->waited_ns = 0;
 			verdict = open_job(op, state, ret_rc);
 			if (verdict != OP_GO) {
 				return verdict;

@@ -52,11 +52,13 @@ struct op {
 	struct partition *to;	/* the partition it is meant for; NULL: none */
 	Sbeet__Enforcement how; /* what holds it on its SMs; who launches may find that it can't */
 	bool unconfined; /* joins a job whose grant it can't keep: the original runs, and says so */
+	bool passes;	 /* enters a job that drains: see lane_wait_drained() */
 	bool outside;	 /* no mark has made a job for it: see mark.h */
 
 	point_t begun;	  /* OP_WAITS */
 	nsec_t begin_ns;  /* OP_WAITS, where single operations are recorded; else 0 */
 	nsec_t called_ns; /* when it found a job that it can't join; 0: it did not */
+	nsec_t waited_ns; /* since when it waits for the end of the present one; 0: it does not */
 };
 
 /* @launch: of a launch function, else NULL; borrowed until op_end(). Sets what op_begin() reads: an
@@ -71,8 +73,10 @@ static inline void op_init(struct op *op, Sbeet__OpKind kind, unsigned traits, u
 	op->place = (struct place_use){
 		.stream = stream, .per_thread = traits & OP_PER_THREAD, .at = stream};
 	op->unconfined = false;
+	op->passes = false;
 	op->outside = false;
 	op->called_ns = 0;
+	op->waited_ns = 0;
 }
 
 enum op_verdict {

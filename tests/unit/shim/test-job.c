@@ -20,6 +20,7 @@
 
 #include "shim/conn.h"
 #include "shim/hooks.h"
+#include "shim/host-function.h"
 #include "shim/job.h"
 #include "shim/lane.h"
 #include "shim/op.h"
@@ -133,10 +134,14 @@ int __wrap_nanosleep(const struct timespec *t, struct timespec *left) {
 	return 0;
 }
 
+static void *do_nothing(void *data) {
+	return data;
+}
+
 /* The tracker never looks. */
 int __wrap_pthread_create(pthread_t *ret, const pthread_attr_t *attr, void *(*f)(void *),
 			  void *data) {
-	return 0;
+	return __real_pthread_create(ret, attr, do_nothing, NULL);
 }
 
 int __wrap_atexit(void (*f)(void)) {
@@ -356,20 +361,123 @@ static void job_is_drained_for_an_operation_that_does_not_fit(void **state) {
 }
 
 /* What runs may in turn wait for it. */
-static void job_is_joined_unconfined_after_ten_seconds(void **state) {
+static void job_is_joined_unconfined_after_a_second(void **state) {
 	struct op whole = fill_of(OP_WHOLE);
 
 	run(0);
 	enter(&whole);
-	assert_int_equal(world.slept, 10 * NSEC_PER_SEC);
+	assert_int_equal(world.slept, NSEC_PER_SEC);
 	assert_true(whole.unconfined);
 	assert_int_equal(world.n_asked, 1);
-	assert_int_equal(atomic_load(&lane->state), LANE_OPEN);
 	leave(&whole);
-	run(0); /* there is room again */
-	assert_int_equal(world.slept, 10 * NSEC_PER_SEC);
+	run(0); /* under the same lock, perhaps */
+	assert_int_equal(world.slept, NSEC_PER_SEC);
 	complete_and_close();
 	assert_int_equal(world.n_done, 1);
+}
+
+/* What is to be stopped may wait for more of it; that keeps its grant, and the job still stops. */
+static void job_that_is_stopped_is_joined_after_a_second(void **state) {
+	struct op op = fill_of(0);
+
+	run(0);
+	lane_revoked(world.asked_for, true);
+	enter(&op);
+	assert_int_equal(world.slept, NSEC_PER_SEC);
+	assert_false(op.unconfined);
+	assert_int_equal(atomic_load(&lane->state), LANE_DRAINING);
+	complete();
+	assert_false(job_stop(lane)); /* it is inside */
+	leave(&op);
+	complete();
+	assert_true(job_stop(lane));
+	assert_int_equal(atomic_load(&lane->state), LANE_STOPPED);
+	run(0);
+	assert_int_equal(world.n_asked, 2);
+	complete_and_close();
+}
+
+/* Each time that it was in vain. */
+static void less_is_waited_for_a_job_that_waits_itself(void **state) {
+	nsec_t slept;
+
+	for (unsigned i = 0; i < 4; i++) {
+		slept = world.slept;
+		run(0);
+		run(OP_WHOLE);
+		assert_int_equal(world.slept - slept, NSEC_PER_SEC >> i);
+		world.now += NSEC_PER_SEC;
+		complete_and_close();
+		job_learn(lane, UINT32_MAX);
+		for (unsigned k = 0; k <= 64; k++) { /* until it asks for a part again */
+			run(0);
+			complete_and_close();
+		}
+	}
+}
+
+static void wait_in_function(void *data) {
+	sem_post(&inside);
+	sem_wait(&go_on);
+}
+
+static void *call_function(void *data) {
+	host_function_call(data);
+	return NULL;
+}
+
+/* While an operation waits. */
+static void close_behind_function(void) {
+	assert_true(job_try_close(lane));
+}
+
+/* A function in the stream may wait for a lock that the thread of the next operation holds. */
+static void job_is_over_while_a_function_waits(void **state) {
+	struct host_function *f;
+	pthread_t thread;
+
+	run(0);
+	f = host_function_new(wait_in_function, NULL, (CUstream)0x10, false);
+	assert_non_null(f);
+	thread = start(call_function, f);
+	sem_wait(&inside);
+	run(0); /* behind it */
+	world.now += 5 * NSEC_PER_MSEC;
+	assert_false(job_is_complete(lane)); /* no thread waits */
+	world.meanwhile = close_behind_function;
+	run(OP_WHOLE);
+	assert_int_equal(world.slept, 0);
+	assert_int_equal(world.n_asked, 2);
+	sem_post(&go_on);
+	pthread_join(thread, NULL);
+	complete_and_close();
+}
+
+static void close_behind_other_function(void) {
+	world.now += 19 * NSEC_PER_MSEC;
+	assert_false(job_is_complete(lane)); /* it may have kernels before its function */
+	world.now += 1 * NSEC_PER_MSEC;
+	assert_true(job_try_close(lane));
+}
+
+/* The driver calls one function at a time. */
+static void job_is_over_while_a_function_holds_up_its_own(void **state) {
+	struct host_function *f, *own;
+	pthread_t thread;
+
+	run(0);
+	f = host_function_new(wait_in_function, NULL, (CUstream)0x20, false);
+	own = host_function_new(wait_in_function, NULL, (CUstream)0x10, false);
+	thread = start(call_function, f);
+	sem_wait(&inside);
+	world.meanwhile = close_behind_other_function;
+	run(OP_WHOLE);
+	assert_int_equal(world.slept, 0);
+	assert_int_equal(world.n_asked, 2);
+	sem_post(&go_on);
+	pthread_join(thread, NULL);
+	host_function_free(own);
+	complete_and_close();
 }
 
 /* A program that needed more than its part once is asked again after 64 jobs. */
@@ -550,21 +658,6 @@ static void job_goes_on_when_sbeetd_is_gone(void **state) {
 	complete_and_close();
 }
 
-/* What runs may wait for what is held back. */
-static void job_is_stopped_for_ten_seconds_at_most(void **state) {
-	struct op op = fill_of(0);
-
-	run(0);
-	stop();
-	enter(&op);
-	assert_false(op.unconfined);
-	leave(&op);
-	assert_int_equal(world.slept, 10 * NSEC_PER_SEC);
-	assert_int_equal(world.n_asked, 1);
-	assert_int_equal(atomic_load(&lane->state), LANE_OPEN);
-	complete_and_close();
-}
-
 /* Between its marks a job is not over, whether it is stopped or not. */
 static void job_that_is_marked_is_stopped_but_not_over(void **state) {
 	struct mark *m = lane->mark;
@@ -715,7 +808,11 @@ int main(void) {
 	const struct CMUnitTest tests[] = {
 		CASE(job_stays_open_while_a_thread_is_inside),
 		CASE(job_is_drained_for_an_operation_that_does_not_fit),
-		CASE(job_is_joined_unconfined_after_ten_seconds),
+		CASE(job_is_joined_unconfined_after_a_second),
+		CASE(job_that_is_stopped_is_joined_after_a_second),
+		CASE(less_is_waited_for_a_job_that_waits_itself),
+		CASE(job_is_over_while_a_function_waits),
+		CASE(job_is_over_while_a_function_holds_up_its_own),
 		CASE(job_learns_what_fits_for_64_jobs),
 		CASE(streams_are_met_again_when_one_is_gone),
 		CASE(job_asks_again_when_a_context_has_gone),
@@ -725,7 +822,6 @@ int main(void) {
 		CASE(job_that_is_stopped_may_be_over),
 		CASE(job_that_is_stopped_goes_on_with_what_it_needs),
 		CASE(job_goes_on_when_sbeetd_is_gone),
-		CASE(job_is_stopped_for_ten_seconds_at_most),
 		CASE(job_that_is_marked_is_stopped_but_not_over),
 		CASE(job_lasts_from_segment_to_segment_if_it_is_told_so),
 		CASE(job_is_not_put_aside_while_a_thread_is_inside),

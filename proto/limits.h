@@ -86,6 +86,11 @@
 /* Of a shim: it can stop a job and go on with it later: see Stopped. */
 #define PROTO_FEATURE_STOP "stop"
 
+/* Feature of Hello: while the program has a job, a thread of its process has this name, which ends
+ * only when the process does or executes another program in its place. */
+#define PROTO_FEATURE_THREAD "thread"
+#define PROTO_THREAD_NAME    "sbeet"
+
 /* Feature of Hello: the program runs a job at the level that its Grant says. */
 #define PROTO_FEATURE_LEVEL "level"
 

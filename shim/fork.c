@@ -22,6 +22,7 @@
 #include "shim/lane.h"
 #include "shim/link.h"
 #include "shim/nvtx.h"
+#include "shim/own-thread.h"
 #include "shim/place.h"
 #include "shim/primary.h"
 #include "shim/question.h"
@@ -39,6 +40,7 @@ static void after_fork(void) {
 	state_self.depth = 0;
 	conn_after_fork();
 	track_after_fork();
+	own_thread_after_fork();
 	records_after_fork();
 	counts_after_fork();
 	lane_after_fork();

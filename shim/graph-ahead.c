@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "proto/thread.h"
+#include "shim/own-thread.h"
 #include "shim/wake.h"
 
 /* Of so many graphs, of those that were launched not long ago. */
@@ -60,14 +60,13 @@ static struct graph *find_any_missing(struct want *ret_want) {
 
 /* ---- the thread ---- */
 
-static void *make_ahead(void *data) {
+static void make_ahead(void) {
 	struct want want;
 	struct graph *g;
+	int token;
 
-	(void)data;
-	pthread_setname_np(pthread_self(), "sbeet-graphs");
-	graph_enter(); /* for good: whatever this thread calls is ours */
-	for (;;) {
+	token = graph_enter(); /* whatever this thread calls is ours */
+	while (!own_thread_must_end()) {
 		g = graph_is_awaited() || graph_is_leaving() ? NULL : find_any_missing(&want);
 		if (!g || graph_is_busy(g, want.partition)) {
 			graph_wait_for_change();
@@ -78,12 +77,12 @@ static void *make_ahead(void *data) {
 			wake_tracker();
 		}
 	}
-	return NULL;
+	graph_exit(token);
 }
 
 /* With the stack that threads of the program have: who knows what the driver needs. */
 static bool start(void) {
-	running = thread_start(NULL, 0, make_ahead, NULL) == 0;
+	running = own_thread_start("sbeet-graphs", 0, make_ahead) == 0;
 	return running;
 }
 
@@ -133,6 +132,13 @@ void graph_forget_want(CUcontext context) {
 			wants[i] = (struct want){.context = NULL};
 		}
 	}
+}
+
+void graph_end_ahead(void) {
+	int cancel = graph_lock();
+
+	graph_say_changed();
+	graph_unlock(cancel);
 }
 
 void graph_ahead_after_fork(void) {

@@ -94,6 +94,9 @@ bool graph_any(void);
  */
 bool graph_prepare(CUcontext context, struct partition *p);
 
+/* By the tracker: wakes the thread that makes variants ahead, which is to end (own-thread.h). */
+void graph_end_ahead(void);
+
 /* Code is about to be unloaded: graphs may name it. Waits until no variant is being made. */
 void graph_code_unloading(void);
 

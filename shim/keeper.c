@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "proto/spin.h"
-#include "proto/thread.h"
 #include "shim/capture.h"
 #include "shim/keeper-internal.h"
+#include "shim/own-thread.h"
 #include "shim/state.h"
 #include "shim/terms.h"
 
@@ -183,13 +183,11 @@ static nsec_t nap_of(const struct keeper_view *v) {
 	return late / 16 < NAP_MAX_NS ? late / 16 : NAP_MAX_NS;
 }
 
-static void *keep(void *data) {
+static void keep(void) {
 	bool spins = spin_allowed(1) > 0;
 
-	(void)data;
-	pthread_setname_np(pthread_self(), "sbeet-copies");
 	prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-	for (;;) {
+	while (!own_thread_must_end()) {
 		uint32_t seen = atomic_load(&calls);
 		struct keeper_view v = look();
 
@@ -199,11 +197,10 @@ static void *keep(void *data) {
 			sleep_until_called(seen, nap_of(&v));
 		}
 	}
-	return NULL;
 }
 
 static bool start_locked(void) {
-	running = thread_start(NULL, STACK_BYTES, keep, NULL) == 0;
+	running = own_thread_start("sbeet-copies", STACK_BYTES, keep) == 0;
 	return running;
 }
 

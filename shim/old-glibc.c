@@ -39,6 +39,7 @@ OLD(int, pthread_attr_setstacksize, (pthread_attr_t *attr, size_t size), (attr, 
 OLD(int, pthread_condattr_setclock, (pthread_condattr_t *attr, clockid_t id), (attr, id), "2.3.3")
 OLD(int, pthread_create, (pthread_t *ret, const pthread_attr_t *attr, void *(*f)(void *), void *data),
     (ret, attr, f, data), "2.2.5")
+OLD(int, pthread_detach, (pthread_t thread), (thread), "2.2.5")
 OLD(int, pthread_key_create, (pthread_key_t *key, void (*f)(void *)), (key, f), "2.2.5")
 OLD(int, pthread_mutex_trylock, (pthread_mutex_t *mutex), (mutex), "2.2.5")
 OLD(int, pthread_once, (pthread_once_t *once, void (*f)(void)), (once, f), "2.2.5")

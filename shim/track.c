@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "proto/thread.h"
+#include "proto/limits.h"
 #include "shim/base/log.h"
 #include "shim/base/nap.h"
 #include "shim/books.h"
@@ -25,9 +25,11 @@
 #include "shim/counts.h"
 #include "shim/graph.h"
 #include "shim/job.h"
+#include "shim/keeper-internal.h"
 #include "shim/keeper.h"
 #include "shim/lane.h"
 #include "shim/offer.h"
+#include "shim/own-thread.h"
 #include "shim/point.h"
 #include "shim/question.h"
 #include "shim/real.h"
@@ -375,20 +377,34 @@ static void tell_last(nsec_t deadline) {
 	atomic_store(&leave_until, 0);
 }
 
-static void *run(void *data) {
+/* No thread of the program is left: the process ends as it would without ours. */
+static void end_process(void) {
+	own_thread_end_others();
+	keeper_call();
+	turn_leave();
+	graph_end_ahead();
+	own_thread_end_last();
+	atomic_store(&track.running, false);
+}
+
+static void run(void) {
 	nsec_t busy = nsec_now(), nap = WATCH_MAX_NS;
 	bool napped = false, ended;
 
-	(void)data;
-	pthread_setname_np(pthread_self(), "sbeet");
 	state_enter(); /* for good: whatever this thread calls is ours */
 	for (;;) {
 		nsec_t again = conn_poll(), leave = atomic_load(&leave_until);
 		struct round round = {.now = nsec_now(), .next = WAKE_NEVER};
+		nsec_t alone = own_thread_watch(round.now);
 
 		if (leave) {
 			tell_last(leave);
 		}
+		if (alone == 0) {
+			end_process();
+			return;
+		}
+		again = earlier(again, alone);
 		terms_prepare();
 		lane_for_each(look_at, &round);
 		if (round.open > 0) {
@@ -410,7 +426,6 @@ static void *run(void *data) {
 		wake_sleep(earlier(again, round.next),
 			   round.next == WAKE_NEVER ? lane_count : NULL);
 	}
-	return NULL;
 }
 
 /* ---- start and end ---- */
@@ -420,6 +435,10 @@ static void *run(void *data) {
 static void leave_to_tracker(nsec_t deadline) {
 	bool woken = false;
 
+	if (!atomic_load(&track.running)) {
+		tell_last(deadline); /* it has ended, and we are the last thread */
+		return;
+	}
 	atomic_store(&leave_until, deadline);
 	do {
 		woken = woken || wake_tracker_at_exit();
@@ -449,7 +468,7 @@ static void at_exit(void) {
 
 static bool start_locked(void) {
 	wake_init();
-	if (thread_start(NULL, STACK_BYTES, run, NULL) < 0) {
+	if (own_thread_start(PROTO_THREAD_NAME, STACK_BYTES, run) < 0) {
 		log_once(LOG_LEVEL_WARN, "Cannot start a thread, running unmanaged");
 		return false;
 	}

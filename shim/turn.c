@@ -11,11 +11,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "proto/thread.h"
 #include "proto/units.h"
 #include "shim/base/log.h"
 #include "shim/conn.h"
 #include "shim/groups.h"
+#include "shim/own-thread.h"
 #include "shim/seat.h"
 #include "shim/state.h"
 #include "shim/terms.h"
@@ -76,24 +76,25 @@ static nsec_t follow(struct board_slot *s, unsigned *refused) {
 	return until;
 }
 
-static void *run(void *data) {
+static void run(void) {
 	unsigned refused = 0;
 
-	(void)data;
-	pthread_setname_np(pthread_self(), "sbeet-turn");
 	state_enter(); /* for good */
 	for (;;) {
 		struct board_slot *s = atomic_load(&slot);
 		uint32_t bell = atomic_load(&s->turn_bell);
+		bool last = own_thread_must_end();
 		nsec_t until = follow(s, &refused);
 		struct timespec t = nsec_timespec(until);
 
+		if (last && until == 0) {
+			return;
+		}
 		if (atomic_load(&slot) == s) {
 			syscall(SYS_futex, &s->turn_bell, FUTEX_WAIT_BITSET, bell,
 				until ? &t : NULL, NULL, FUTEX_BITSET_MATCH_ANY);
 		}
 	}
-	return NULL;
 }
 
 /* ---- the tracker's side ---- */
@@ -123,7 +124,7 @@ void turn_begin(int device) {
 	}
 	own = &seat->board->slots[place][seat->slot];
 	if (!running) {
-		running = thread_start(NULL, STACK_BYTES, run, NULL) == 0;
+		running = own_thread_start("sbeet-turn", STACK_BYTES, run) == 0;
 	}
 	if (running) {
 		atomic_store(&connection, atomic_load(&wanted));

@@ -18,7 +18,7 @@ void turn_wanted(uint32_t connection);
  * wanted. By the tracker. */
 void turn_begin(int device);
 
-/* The process exits: it waits for no turn. */
+/* The process exits, or the thread is to end (own-thread.h): it waits for no turn. */
 void turn_leave(void);
 
 /* After fork, in the child. */

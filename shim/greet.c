@@ -137,8 +137,9 @@ static int send_hello(int fd, bool initial) {
 	char terms[] = PROTO_FEATURE_TERMS, copies[] = PROTO_FEATURE_COPIES;
 	char stop[] = PROTO_FEATURE_STOP, preempt[] = PROTO_FEATURE_PREEMPT;
 	char level[] = PROTO_FEATURE_LEVEL, any[] = PROTO_FEATURE_ANY_GPU;
-	char *features[10] = {ping, keeps, counts, stop, level};
-	size_t n_features = 5;
+	char thread[] = PROTO_FEATURE_THREAD;
+	char *features[11] = {ping, keeps, counts, stop, level, thread};
+	size_t n_features = 6;
 
 	/* For display. Names that the protocol does not take are said as "program". */
 	strncpy(program, name, PROTO_NAME_MAX);

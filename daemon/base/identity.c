@@ -3,6 +3,7 @@
  */
 #include "daemon/base/identity.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -63,25 +64,92 @@ static bool proc_counts_as_we_do(void) {
 	return strcmp(link, own) == 0;
 }
 
-/* The 22nd field; the 2nd may hold anything but a line's end. */
-static uint64_t read_start(pid_t pid) {
+/* /proc/PID/stat from its third field on; the second may hold anything but a line's end. Return:
+ * NULL if there is no such process, or it can't be seen. */
+static const char *read_stat(pid_t pid, char *text, size_t size) {
 	_cleanup_close_ int fd = -1;
-	char path[64], text[1024];
-	const char *p;
+	char path[64], *p;
 	ssize_t n;
 
 	if (!proc_counts_as_we_do()) {
-		return 0;
+		return NULL;
 	}
 	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	n = fd >= 0 ? read(fd, text, size - 1) : -1;
 	text[n > 0 ? n : 0] = '\0';
 	p = strrchr(text, ')');
-	for (int field = 2; p && field < 22; field++) {
-		p = strchr(p + 1, ' ');
+	return p && p[1] == ' ' ? p + 2 : NULL;
+}
+
+/* Field number @n, from 3, of what read_stat() has returned. 0: there is none. */
+static uint64_t stat_field(const char *p, int n) {
+	for (int field = 3; p && field < n; field++) {
+		p = strchr(p, ' ');
+		p = p ? p + 1 : NULL;
 	}
-	return p ? strtoull(p + 1, NULL, 10) : 0;
+	return p ? strtoull(p, NULL, 10) : 0;
+}
+
+static uint64_t read_start(pid_t pid) {
+	char text[1024];
+
+	return stat_field(read_stat(pid, text, sizeof(text)), 22);
+}
+
+/* ---- whether it has executed another program ---- */
+
+/* A program that has just been executed has few threads. */
+#define THREADS_MAX 64
+
+#define PF_EXITING 0x4 /* in the ninth field of stat */
+
+/* Return: 1; 0; -1: that can't be known. */
+static int thread_is_called(int tasks, const char *id, const char *name) {
+	_cleanup_close_ int fd = -1;
+	char path[64], text[32];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "%.32s/comm", id);
+	fd = openat(tasks, path, O_RDONLY | O_CLOEXEC);
+	n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : -1;
+	if (n <= 0) {
+		return -1;
+	}
+	text[n] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return strcmp(text, name) == 0;
+}
+
+/* Whether all threads of the process are known, and none is called @name. */
+static bool none_is_called(pid_t pid, const char *name) {
+	const struct dirent *entry;
+	unsigned n = 0;
+	bool none = true;
+	char path[64];
+	DIR *tasks;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	if (!tasks) {
+		return false;
+	}
+	while (none && (entry = readdir(tasks))) {
+		if (entry->d_name[0] != '.') {
+			none = n++ < THREADS_MAX &&
+			       thread_is_called(dirfd(tasks), entry->d_name, name) == 0;
+		}
+	}
+	closedir(tasks);
+	return none && n > 0;
+}
+
+bool identity_lost_thread(pid_t pid, const char *name) {
+	char text[1024];
+	const char *p = pid > 0 ? read_stat(pid, text, sizeof(text)) : NULL;
+
+	return p && *p != 'Z' && *p != 'X' && !(stat_field(p, 9) & PF_EXITING) &&
+	       none_is_called(pid, name);
 }
 
 static uint64_t read_namespace(void) {
@@ -160,6 +228,10 @@ bool identity_same(const struct identity *a, const struct identity *b) {
 		return secret && identity_has_secret(a);
 	}
 	return secret && process_same(a, b);
+}
+
+bool identity_same_process(const struct identity *a, const struct identity *b) {
+	return is_known(a) && is_known(b) && process_same(a, b);
 }
 
 uint64_t identity_hash(const struct identity *identity) {

@@ -50,6 +50,10 @@ struct identity identity_from_ledger_2(uint64_t value, uint32_t pid);
 /* Whether a pidfd of @saved, which may be of a daemon before us, can be had by its number. */
 bool identity_pid_counts(const struct identity *saved);
 
+/* Whether the process @pid has executed a program in which no thread is called @name; false also if
+ * it is about to end, or that can't be known. Reads /proc. */
+bool identity_lost_thread(pid_t pid, const char *name);
+
 /* Whether @found, the process that has @saved's number now, can be the one that was saved, as far
  * as both are known. */
 bool identity_may_be(const struct identity *found, const struct identity *saved);
@@ -57,6 +61,9 @@ bool identity_may_be(const struct identity *found, const struct identity *saved)
 /* Whether both are known to be one process that shows one secret. Takes the same time whatever the
  * secrets are. */
 bool identity_same(const struct identity *a, const struct identity *b);
+
+/* The same, whatever secrets are shown; not for what is known by its secret alone. */
+bool identity_same_process(const struct identity *a, const struct identity *b);
 
 /* Equal for what is the same. Does not depend on the secret unless that alone counts. */
 uint64_t identity_hash(const struct identity *identity);

@@ -29,17 +29,34 @@ void absent_remove(struct absent_entry *entry) {
 	}
 }
 
-static struct session *first_of(const struct absent_entry *entry, const struct identity *identity) {
-	while (entry && !identity_same(entry->identity, identity)) {
+typedef bool (*same_fn)(const struct identity *a, const struct identity *b);
+
+static struct session *first_of(const struct absent_entry *entry, const struct identity *identity,
+				same_fn same) {
+	while (entry && !same(entry->identity, identity)) {
 		entry = LIST_NEXT(entry, link);
 	}
 	return entry ? entry->session : NULL;
 }
 
+static struct session *find(const struct absent_table *table, const struct identity *identity,
+			    same_fn same) {
+	return first_of(LIST_FIRST(&table->buckets[bucket_of(identity)]), identity, same);
+}
+
 struct session *absent_find(const struct absent_table *table, const struct identity *identity) {
-	return first_of(LIST_FIRST(&table->buckets[bucket_of(identity)]), identity);
+	return find(table, identity, identity_same);
 }
 
 struct session *absent_next(const struct absent_entry *entry) {
-	return first_of(LIST_NEXT(entry, link), entry->identity);
+	return first_of(LIST_NEXT(entry, link), entry->identity, identity_same);
+}
+
+struct session *absent_find_process(const struct absent_table *table,
+				    const struct identity *identity) {
+	return find(table, identity, identity_same_process);
+}
+
+struct session *absent_next_process(const struct absent_entry *entry) {
+	return first_of(LIST_NEXT(entry, link), entry->identity, identity_same_process);
 }

@@ -37,3 +37,8 @@ void absent_remove(struct absent_entry *entry);
 /* The first session of this identity; the next one after that of @entry. NULL: none. */
 struct session *absent_find(const struct absent_table *table, const struct identity *identity);
 struct session *absent_next(const struct absent_entry *entry);
+
+/* The same for those of one process, whatever secrets they have. */
+struct session *absent_find_process(const struct absent_table *table,
+				    const struct identity *identity);
+struct session *absent_next_process(const struct absent_entry *entry);

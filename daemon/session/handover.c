@@ -135,6 +135,7 @@ static void write_session(struct writer *w, const struct session *s) {
 	say_feature(&hello, s->takes_board, PROTO_FEATURE_COPIES);
 	say_feature(&hello, s->stops, PROTO_FEATURE_STOP);
 	say_feature(&hello, s->levels, PROTO_FEATURE_LEVEL);
+	say_feature(&hello, s->has_thread, PROTO_FEATURE_THREAD);
 	say_feature(&hello, s->owner.offers, PROTO_FEATURE_PREEMPT);
 	hello.program = (char *)s->program;
 	hello.run = (char *)s->run;

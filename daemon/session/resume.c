@@ -314,6 +314,19 @@ static void end_absent(struct sessions *all, const struct identity *identity) {
 	}
 }
 
+/* What the process had before it executed another program, whose library has no secret. The kernel
+ * has ended all of that before the new one began. */
+static void end_replaced(struct sessions *all, const struct identity *identity) {
+	struct session *s = absent_find_process(&all->absent, identity), *next;
+
+	for (; s; s = next) {
+		next = absent_next_process(&s->absent);
+		if (s->has_thread) {
+			session_end(s);
+		}
+	}
+}
+
 void resume_session(struct session *s, const Sbeet__Hello *hello) {
 	const struct identity before = identity_before(s, hello);
 
@@ -329,6 +342,9 @@ void resume_session(struct session *s, const Sbeet__Hello *hello) {
 	}
 	if (!s->replayed && s->fd >= 0) {
 		end_absent(s->all, &before);
+		if (s->has_thread && hello->secret.len == 0) {
+			end_replaced(s->all, &s->identity);
+		}
 	}
 }
 

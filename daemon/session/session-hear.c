@@ -97,6 +97,7 @@ static void handle_hello(struct session *s, const Sbeet__ToDaemon *packet) {
 	s->counts = has_feature(hello, PROTO_FEATURE_COUNTS);
 	s->stops = has_feature(hello, PROTO_FEATURE_STOP);
 	s->levels = has_feature(hello, PROTO_FEATURE_LEVEL);
+	s->has_thread = has_feature(hello, PROTO_FEATURE_THREAD);
 	log_debug("session %llu: pid %d, uid %u, program '%s', task '%s'",
 		  (unsigned long long)s->id, s->cred.pid, s->cred.uid, s->program, s->task.name);
 	page_fd = open_terms(s, hello);

@@ -21,11 +21,15 @@
 #include "daemon/session/session-job.h"
 #include "daemon/session/session-say.h"
 #include "daemon/session/session-task.h"
+#include "proto/limits.h"
 #include "proto/packet.h"
 
 /* A program that is read from slowly is told this often that we are there: well below the default
  * of SBEET_TIMEOUT. */
 #define PRESENCE_NS (1 * NSEC_PER_SEC)
+
+/* Far more than a driver takes to take a context down. */
+#define REPLACED_NS (200 * NSEC_PER_MSEC)
 
 static const struct {
 	const char *name;
@@ -117,9 +121,10 @@ void session_hand_over(struct session *s) {
 	session_end(s);
 }
 
-/* From now on it has the drain time. Return: 0 or -ENOMEM. */
+/* From now on it has the drain time; if its process has executed another program, the time that the
+ * kernel takes to end what the old one left on the GPU. Return: 0 or -ENOMEM. */
 static int begin_drain(struct session *s) {
-	struct timeval drain = nsec_timeval(s->all->drain);
+	struct timeval drain = nsec_timeval(s->replaced ? REPLACED_NS : s->all->drain);
 
 	return event_add(&s->drained, &drain) < 0 ? -ENOMEM : 0;
 }
@@ -136,6 +141,8 @@ void session_hang_up(struct session *s) {
 	s->n_left = s->n_jobs;
 	session_job_drop_waiting(s);
 	s->n_left -= s->n_jobs; /* the others are left when the session ends */
+	s->replaced = s->n_jobs > 0 && s->has_thread &&
+		      identity_lost_thread(s->cred.pid, PROTO_THREAD_NAME);
 	/* Without a pidfd only the drain time tells of the process's death. */
 	if (s->n_jobs == 0 || !can_return(s) || begin_drain(s) < 0) {
 		session_end(s);
@@ -285,6 +292,12 @@ static void on_dead(evutil_socket_t fd, short what, void *userdata) {
 static void on_drained(evutil_socket_t fd, short what, void *userdata) {
 	struct session *s = userdata;
 
+	if (s->replaced) {
+		log_debug("session %llu: process %d has executed another program",
+			  (unsigned long long)s->id, s->cred.pid);
+		session_end(s);
+		return;
+	}
 	log_client(quota_log(s->user), LOG_LEVEL_WARNING,
 		   "session %llu: process %d hung up while %u jobs ran, and lives; their SMs are "
 		   "given to others now (see --drain)",

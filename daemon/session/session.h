@@ -12,9 +12,9 @@
  * free it some time after it was CLOSED, outside any callback of the session's.
  *
  * A process that hangs up while its jobs run may live on, and so may its kernels: their SMs stay
- * its own until the process is dead, connects again, or for the drain time, after which
- * whatever ran is taken to be over. When it connects again it says which jobs it still has: see
- * resume.h, where sessions that a daemon before this one had come from too.
+ * its own until the process is dead, has executed another program, connects again, or for the drain
+ * time, after which whatever ran is taken to be over. When it connects again it says which jobs it
+ * still has: see resume.h, where sessions that a daemon before this one had come from too.
  */
 #pragma once
 
@@ -97,6 +97,8 @@ struct session {
 	bool answers_pings;
 	bool stops;	     /* it can go on with a job that was stopped */
 	bool levels;	     /* it can run a job at the level that its grant says */
+	bool has_thread;     /* see PROTO_FEATURE_THREAD */
+	bool replaced;	     /* its process has executed another program since */
 	nsec_t stop_longest; /* that it took to stop a job, from Revoke to Stopped; 0: never yet */
 	bool counts;	     /* it counts operations, and sends single ones when told to */
 	bool record_ops;     /* somebody watches those */

@@ -134,8 +134,7 @@ bool lane_wait_drained(struct lane *lane, nsec_t began) {
 	atomic_store(&lane->passes_until, nsec_now() + PASS_NS);
 	log_once(LOG_LEVEL_WARN,
 		 "An operation has waited %llu ms for the other ones of its job, which may be "
-		 "waiting "
-		 "for it: it runs beside them",
+		 "waiting for it: it runs beside them",
 		 (unsigned long long)(patience / NSEC_PER_MSEC));
 	return false;
 }

@@ -23,6 +23,10 @@ int option_string(const char *text, void *target) {
 	return 0;
 }
 
+int option_field(const char *text, void *target) {
+	return option_string(text ? text : "yes", target);
+}
+
 int option_duration(const char *text, void *target) {
 	return units_parse_nsec(text, target);
 }

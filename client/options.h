@@ -39,17 +39,21 @@ struct option {
 /* Readers for the usual types: bool, const char *, nsec_t, struct option_int. */
 int option_flag(const char *text, void *target);
 int option_string(const char *text, void *target);
+/* The text of a task's field: "yes" where a FLAG has none. */
+int option_field(const char *text, void *target);
 int option_duration(const char *text, void *target);
 
-/* What the help text calls the value of a task's field, by its kind in proto/task-spec.def. */
-#define OPTION_VALUE_NAME  "NAME"
-#define OPTION_VALUE_CLASS "CLASS"
-#define OPTION_VALUE_SCOPE "SCOPE"
-#define OPTION_VALUE_JOBS "MODE"
-#define OPTION_VALUE_TIME  "TIME"
-#define OPTION_VALUE_COUNT "N"
-#define OPTION_VALUE_INT   "N"
-#define OPTION_VALUE_INDEX "GPU"
+/* Of a task's field, by its kind in proto/task-spec.def: whether its option takes a value, and what
+ * the help text calls that. */
+#define OPTION_VALUE_NAME  OPTION_REQUIRED, "NAME"
+#define OPTION_VALUE_CLASS OPTION_REQUIRED, "CLASS"
+#define OPTION_VALUE_SCOPE OPTION_REQUIRED, "SCOPE"
+#define OPTION_VALUE_JOBS  OPTION_REQUIRED, "MODE"
+#define OPTION_VALUE_TIME  OPTION_REQUIRED, "TIME"
+#define OPTION_VALUE_COUNT OPTION_REQUIRED, "N"
+#define OPTION_VALUE_INT   OPTION_REQUIRED, "N"
+#define OPTION_VALUE_FLAG  OPTION_OPTIONAL, "yes|no"
+#define OPTION_VALUE_INDEX OPTION_REQUIRED, "GPU"
 
 /* What every verb takes, what VERB_READS adds and what VERB_TABLE adds; all for struct ctl_common.
  */

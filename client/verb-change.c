@@ -23,15 +23,15 @@ struct change {
 #define NONE_TIME  ", or none"
 #define NONE_COUNT ", or none"
 #define NONE_INT   ""
+#define NONE_FLAG  ""
 #define NONE_INDEX ", or any"
 
 #define FIELD(NAME, kind, key, help)                        \
 	{key,                                               \
 	 0,                                                 \
-	 OPTION_REQUIRED,                                   \
 	 OPTION_VALUE_##kind,                               \
 	 help NONE_##kind,                                  \
-	 option_string,                                     \
+	 option_field,                                      \
 	 offsetof(struct change, texts[TASK_FIELD_##NAME]), \
 	 NULL},
 

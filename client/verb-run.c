@@ -69,10 +69,9 @@ static int parse_summary(const char *text, void *target) {
 #define FIELD(NAME, kind, key, letter, help) \
 	{key,                                \
 	 letter,                             \
-	 OPTION_REQUIRED,                    \
 	 OPTION_VALUE_##kind,                \
 	 help,                               \
-	 option_string,                      \
+	 option_field,                       \
 	 AT(vars[TASK_FIELD_##NAME]),        \
 	 NULL},
 

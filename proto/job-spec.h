@@ -9,6 +9,7 @@
 #define TASK_TYPE_TIME	nsec_t
 #define TASK_TYPE_COUNT unsigned
 #define TASK_TYPE_INT	int
+#define TASK_TYPE_FLAG	unsigned /* 0 or 1 */
 #define TASK_TYPE_INDEX int
 
 /* The members are the fields: priority, min_sms, max_sms and so on. */

@@ -80,6 +80,10 @@
  * proto/terms.h. Of Welcome: the page came with it. */
 #define PROTO_FEATURE_TERMS "terms"
 
+/* Feature of Welcome: the program is to wait first of all in its kernels, and to launch them as
+ * dependent ones: its task says so, or the policy. */
+#define PROTO_FEATURE_DEPENDENT "dependent"
+
 /* Feature of Hello: the program takes a board of copies, see proto/board.h. */
 #define PROTO_FEATURE_COPIES "copies"
 

@@ -56,6 +56,7 @@ static size_t size_of(enum task_field field) {
 		[TASK_KIND_TIME] = sizeof(TASK_TYPE_TIME),
 		[TASK_KIND_COUNT] = sizeof(TASK_TYPE_COUNT),
 		[TASK_KIND_INT] = sizeof(TASK_TYPE_INT),
+		[TASK_KIND_FLAG] = sizeof(TASK_TYPE_FLAG),
 		[TASK_KIND_INDEX] = sizeof(TASK_TYPE_INDEX),
 	};
 

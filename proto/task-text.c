@@ -13,6 +13,7 @@
 static const char *const classes[] = {"best-effort", "realtime", NULL};
 static const char *const scopes[] = {"process", "thread", NULL};
 static const char *const jobs[] = {"auto", "marks", "operation", NULL};
+static const char *const flags[] = {"no", "yes", NULL};
 
 static int read_word(const char *text, const char *const *words, void *ret) {
 	for (int i = 0; words[i]; i++) {
@@ -71,6 +72,13 @@ static int read_int(const struct task_field_row *row, const char *text, void *re
 	return r;
 }
 
+/* As variables of the environment have it, and in words. */
+static int read_flag(const char *text, void *ret) {
+	static const char *const digits[] = {"0", "1", NULL};
+
+	return read_word(text, digits, ret) == 0 ? 0 : read_word(text, flags, ret);
+}
+
 static int read_value(const struct task_field_row *row, const char *text, enum task_writer writer,
 		      void *ret) {
 	switch (row->kind) {
@@ -82,6 +90,8 @@ static int read_value(const struct task_field_row *row, const char *text, enum t
 		return read_word(text, scopes, ret);
 	case TASK_KIND_JOBS:
 		return read_word(text, jobs, ret);
+	case TASK_KIND_FLAG:
+		return read_flag(text, ret);
 	case TASK_KIND_TIME:
 		return read_time(row, text, writer, ret);
 	default:
@@ -130,6 +140,9 @@ const char *task_text_expected(enum task_field field, enum task_writer writer,
 		break;
 	case TASK_KIND_JOBS:
 		snprintf(ret, TASK_TEXT_MAX, "%s or %s", jobs[0], jobs[1]);
+		break;
+	case TASK_KIND_FLAG:
+		snprintf(ret, TASK_TEXT_MAX, "%s or %s", flags[1], flags[0]);
 		break;
 	case TASK_KIND_TIME:
 		say_time(row, writer, ret);
@@ -182,6 +195,9 @@ const char *task_text_print(enum task_field field, const struct task_spec *spec,
 		break;
 	case TASK_KIND_JOBS:
 		snprintf(ret, TASK_TEXT_MAX, "%s", jobs[*(const int *)value]);
+		break;
+	case TASK_KIND_FLAG:
+		snprintf(ret, TASK_TEXT_MAX, "%s", flags[*(const unsigned *)value]);
 		break;
 	case TASK_KIND_TIME:
 		print_time(*(const nsec_t *)value, ret);

@@ -205,6 +205,8 @@ static int check_task_field(struct why why, const Sbeet__TaskSpec *t, enum task_
 		return check_most(why, row->wire, *(const uint32_t *)value, (uint64_t)row->most);
 	case TASK_KIND_INT:
 		return check_number(why, row->wire, *(const int32_t *)value, row->least, row->most);
+	case TASK_KIND_FLAG:
+		return check_most(why, row->wire, *(const uint32_t *)value, 1);
 	case TASK_KIND_INDEX: /* of what there is, the handler knows */
 		return check_most(why, row->wire, *(const uint32_t *)value, INT32_MAX);
 	default:

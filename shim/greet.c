@@ -26,6 +26,7 @@
 #include "shim/base/hot.h"
 #include "shim/base/log.h"
 #include "shim/base/visible.h"
+#include "shim/enforce/dependent.h"
 #include "shim/enforce/enforce.h"
 #include "shim/enforce/green.h"
 #include "shim/held.h"
@@ -189,6 +190,7 @@ static void note_features(const Sbeet__Welcome *welcome) {
 	atomic_store(&answers_pings, has_feature(welcome, PROTO_FEATURE_PING));
 	atomic_store(&daemon_counts, has_feature(welcome, PROTO_FEATURE_COUNTS));
 	atomic_store(&daemon_cuts, has_feature(welcome, "green"));
+	dependent_allow(has_feature(welcome, PROTO_FEATURE_DEPENDENT));
 }
 
 static void heed(const Sbeet__Welcome *welcome, bool initial) {

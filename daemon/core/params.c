@@ -91,6 +91,10 @@ const struct sched_param_row sched_param_rows[_SCHED_PARAM_N] = {
 			       "'steer' may keep guard bands before jobs: no kernel of a program "
 			       "that yields begins there that would still run when the job comes",
 			       SCHED_PARAM_SWITCH, AT(guard)},
+	[SCHED_PARAM_DEPENDENT] = {"dependent", "on or off",
+				   "under 'steer' programs that start write a wait into their "
+				   "kernels, and launch them as dependent ones",
+				   SCHED_PARAM_SWITCH, AT(dependent)},
 	[SCHED_PARAM_EPSILON] = {"epsilon", "0 or a time, such as 1ms",
 				 "time to hand a GPU to another job under 'gpu-kthread' and "
 				 "'gpu-ioctl'",

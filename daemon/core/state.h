@@ -252,6 +252,7 @@ enum sched_param_id {
 	SCHED_PARAM_PACKING,
 	SCHED_PARAM_YIELD,
 	SCHED_PARAM_GUARD,
+	SCHED_PARAM_DEPENDENT,
 	SCHED_PARAM_EPSILON,
 	SCHED_PARAM_STOP,
 	_SCHED_PARAM_N,
@@ -290,6 +291,7 @@ struct sched_params {
 	enum sched_packing packing;
 	bool yield; /* policy steer: kernels of tasks may wait for those of shorter deadlines */
 	bool guard; /* likewise, for those that are expected soon */
+	bool dependent; /* policy steer: programs launch their kernels as dependent ones */
 	unsigned reference_sms;	  /* for sizes of tasks, see partition.h; 0: the limit */
 	unsigned lookahead_depth; /* known jobs that `lookahead` plans ahead, 0 to 32 */
 	nsec_t epsilon; /* of a GPU that goes to another job, under policies that stop jobs; for the

@@ -112,9 +112,16 @@ static size_t fill_rows(const struct session *s, Sbeet__GreenRows *rows) {
 	return n;
 }
 
+static bool is_dependent(const struct session *s) {
+	const struct sched *sched = engine_sched(s->all->engine);
+
+	return s->task.dependent ||
+	       (sched_get_policy(sched)->steers && sched_get_params(sched)->dependent);
+}
+
 void session_say_welcome(struct session *s, const struct inventory_gpu *gpu, int page_fd) {
 	Sbeet__GreenRows rows[SCHED_GPUS_MAX], *row_list[SCHED_GPUS_MAX];
-	char *features[5] = {(char *)PROTO_FEATURE_RESUME, (char *)PROTO_FEATURE_PING,
+	char *features[6] = {(char *)PROTO_FEATURE_RESUME, (char *)PROTO_FEATURE_PING,
 			     (char *)PROTO_FEATURE_COUNTS};
 	Sbeet__Welcome welcome = SBEET__WELCOME__INIT;
 	Sbeet__ToShim m = SBEET__TO_SHIM__INIT;
@@ -129,6 +136,9 @@ void session_say_welcome(struct session *s, const struct inventory_gpu *gpu, int
 	welcome.n_features = 3;
 	if (engine_cuts_green(s->all->engine)) {
 		features[welcome.n_features++] = (char *)"green";
+	}
+	if (is_dependent(s)) {
+		features[welcome.n_features++] = (char *)PROTO_FEATURE_DEPENDENT;
 	}
 	if (page_fd >= 0) {
 		features[welcome.n_features++] = (char *)PROTO_FEATURE_TERMS;

@@ -153,7 +153,6 @@ static void read_all(void) {
 		return;
 	}
 	env.whole = read_flag("SBEET_WHOLE");
-	env.plain = read_flag("SBEET_PLAIN");
 	env.force_jit = read_force_jit();
 	env.any_gpu = read_flag("SBEET_ANY_GPU");
 	env.measure = read_flag("SBEET_MEASURE");

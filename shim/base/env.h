@@ -12,7 +12,6 @@
 struct env {
 	bool disable; /* SBEET_DISABLE=1 */
 	bool whole;   /* SBEET_WHOLE=1: every job asks for a whole GPU, so no kernel is rewritten */
-	bool plain;   /* SBEET_PLAIN=1: no launch is made a dependent one */
 	bool force_jit; /* CUDA_FORCE_PTX_JIT=1, for the driver: it runs no machine code, but PTX */
 	bool any_gpu; /* SBEET_ANY_GPU=1: sbeetd may choose the GPU that the program sees */
 	bool measure; /* SBEET_MEASURE=1: kernels are told apart from the copies behind them */

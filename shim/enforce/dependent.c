@@ -5,7 +5,8 @@
 
 #include "shim/enforce/dependent.h"
 
-#include "shim/base/env.h"
+#include <stdatomic.h>
+
 #include "shim/base/hot.h"
 #include "shim/base/log.h"
 #include "shim/enforce/context.h"
@@ -13,6 +14,12 @@
 #include "shim/enforce/image.h"
 #include "shim/ptx/wait-first.h"
 #include "shim/state.h"
+
+static _Atomic bool allowed;
+
+void dependent_allow(bool is_allowed) {
+	atomic_store_explicit(&allowed, is_allowed, memory_order_relaxed);
+}
 
 static unsigned current_sm(unsigned *ret) {
 	struct context *c = context_current();
@@ -27,7 +34,8 @@ void *dependent_image(bool is_library, const void *image, const char *path) {
 	void *ret = NULL;
 	int token;
 
-	if (env_get()->plain || !real->cuLaunchKernelEx || !real->cuLaunchKernelEx_ptsz) {
+	if (!atomic_load_explicit(&allowed, memory_order_relaxed) || !real->cuLaunchKernelEx ||
+	    !real->cuLaunchKernelEx_ptsz) {
 		return NULL;
 	}
 	token = state_enter();

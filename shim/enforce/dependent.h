@@ -19,8 +19,13 @@
 #include "shim/launch.h"
 #include "shim/real.h"
 
+/* Whether it is asked for: as the last Welcome said. Before that it is not. For code that is loaded
+ * from then on. */
+void dependent_allow(bool is_allowed);
+
 /* What the driver is to load in place of @image, or of the file at @path if that is NULL, in the
- * current context (@is_library: on any GPU). NULL: nothing else. To be freed. Calls the driver. */
+ * current context (@is_library: on any GPU). NULL: nothing else, or it is not asked for. To be
+ * freed. Calls the driver. */
 void *dependent_image(bool is_library, const void *image, const char *path);
 
 /* Launches @function as a dependent kernel, with what @like says but for its attributes. Only for

@@ -29,7 +29,9 @@ enum {
 	MIN_SMS = 1 << 8,
 	PROFILE = 1 << 9,
 	GPU = 1 << 10,
-	ALL = CLASS | PERIOD | DEADLINE | OFFSET | PRIORITY | MAX_SMS | MIN_SMS | PROFILE | GPU,
+	DEPENDENT = 1 << 11,
+	ALL = CLASS | PERIOD | DEADLINE | OFFSET | PRIORITY | MAX_SMS | MIN_SMS | PROFILE | GPU |
+	      DEPENDENT,
 };
 
 static int setup(void **state) {
@@ -149,7 +151,8 @@ static const char every_key[] =
 	"profile = cam-v2\n"
 	"gpu = 1\n"
 	"min-sms = 5\n"
-	"max-sms = 6\n";
+	"max-sms = 6\n"
+	"dependent = yes\n";
 
 /* Without any program, and for the next daemon too. */
 static void saved_keys_hold_for_who_comes(void **state) {
@@ -163,6 +166,7 @@ static void saved_keys_hold_for_who_comes(void **state) {
 	all.spec.priority = -3;
 	all.spec.profile = (char[]){"cam-v2"};
 	all.spec.min_sms = 5;
+	all.spec.dependent = 1;
 	all.spec.max_sms = 6;
 	harness_start(&harness, plain);
 	all.spec.gpu = 99 + 1;
@@ -204,7 +208,7 @@ static void saved_keys_are_taken_away(void **state) {
 	expect_task("camera.conf",
 		    "# By 'sbeetctl task set camera --save'.\n[task]\nperiod = none\n"
 		    "deadline = none\noffset = none\ngpu = any\nmin-sms = none\nmax-sms = none\n"
-		    "class = realtime\npriority = -3\nprofile = cam-v2\n");
+		    "class = realtime\npriority = -3\nprofile = cam-v2\ndependent = yes\n");
 	s = shim_open("camera", MASK_ALL);
 	expect_session(SBEET__TASK_CLASS__TASK_CLASS_REALTIME, 0, 0, -3);
 	assert_int_equal(granted_sms(&s, 1, 0), 4);
@@ -327,6 +331,51 @@ static void a_gpu_is_for_who_does_not_use_another(void **state) {
 	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
 }
 
+/* Whether a program of task "t" that starts now, and says this of itself, is told to launch its
+ * kernels as dependent ones. */
+static bool is_told_dependent(bool own) {
+	Sbeet__TaskSpec spec = SBEET__TASK_SPEC__INIT;
+	int fd = shim_connect();
+	Sbeet__ToShim *m;
+	bool ret;
+
+	spec.dependent = own;
+	shim_hello(fd, "t", &spec, MASK_ALL);
+	m = shim_receive(fd);
+	assert_non_null(m);
+	assert_int_equal(m->body_case, SBEET__TO_SHIM__BODY_WELCOME);
+	ret = packet_has_feature(m->welcome->features, m->welcome->n_features,
+				 PROTO_FEATURE_DEPENDENT);
+	packet_free(&m->base);
+	close(fd);
+	return ret;
+}
+
+/* By itself, by its task's file, or by a parameter of the policy. */
+static void launches_are_dependent_where_that_is_asked_for(void **state) {
+	static const char *const by_parameter[] = {"--gpus",   "8",	"--sharing", "mps",
+						   "--policy", "steer", NULL};
+	struct change change = change_of("t", DEPENDENT, true);
+
+	harness_start(&harness, plain);
+	assert_false(is_told_dependent(false));
+	assert_true(is_told_dependent(true));
+	change.spec.dependent = 1;
+	set(&change, SBEET__ERROR_CODE__ERROR_CODE_NONE, NULL);
+	assert_true(is_told_dependent(false));
+	change.spec.dependent = 0;
+	set(&change, SBEET__ERROR_CODE__ERROR_CODE_NONE, NULL);
+	assert_false(is_told_dependent(true));
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+
+	write_task("../sbeetd.conf", "[policy steer]\ndependent = on\n");
+	harness_start(&harness, by_parameter);
+	assert_true(is_told_dependent(false));
+	policy_set("lookahead", SBEET__ERROR_CODE__ERROR_CODE_NONE);
+	assert_false(is_told_dependent(false));
+	assert_int_equal(harness_stop(&harness, SIGTERM), 0);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 int main(void) {
@@ -339,6 +388,7 @@ int main(void) {
 		CASE(what_cannot_be_written_changes_nothing),
 		CASE(running_programs_change_from_their_next_job_on),
 		CASE(a_gpu_is_for_who_does_not_use_another),
+		CASE(launches_are_dependent_where_that_is_asked_for),
 	};
 
 	return cmocka_run_group_tests_name("daemon-task-set", tests, NULL, NULL);

@@ -317,6 +317,7 @@ static bool is_dependent(bool is_library, int a, int b) {
 	fake_setup(NULL);
 	fake.sm[0] = a;
 	fake.sm[1] = b;
+	dependent_allow(true);
 	ptx = dependent_image(is_library, text, NULL);
 	free(ptx);
 	return ptx != NULL;

@@ -18,7 +18,7 @@
 static const char *const examples[] = {
 	[TASK_KIND_NAME] = "camera",  [TASK_KIND_CLASS] = "realtime", [TASK_KIND_SCOPE] = "thread",
 	[TASK_KIND_TIME] = "20500us", [TASK_KIND_COUNT] = "7",	      [TASK_KIND_INT] = "5",
-	[TASK_KIND_INDEX] = "3",      [TASK_KIND_JOBS] = "marks",
+	[TASK_KIND_INDEX] = "3",      [TASK_KIND_JOBS] = "marks",     [TASK_KIND_FLAG] = "yes",
 };
 
 static const char *example(enum task_field field) {
@@ -43,6 +43,7 @@ static void message_has_the_fields_of_the_table(void **state) {
 		[TASK_KIND_TIME] = PROTOBUF_C_TYPE_UINT64,
 		[TASK_KIND_COUNT] = PROTOBUF_C_TYPE_UINT32,
 		[TASK_KIND_INT] = PROTOBUF_C_TYPE_INT32,
+		[TASK_KIND_FLAG] = PROTOBUF_C_TYPE_UINT32,
 		[TASK_KIND_INDEX] = PROTOBUF_C_TYPE_UINT32,
 	};
 	unsigned n = 0;

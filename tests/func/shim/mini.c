@@ -340,7 +340,7 @@ void mini_welcome(struct mini *m, int fd) {
 	Sbeet__Welcome body = SBEET__WELCOME__INIT;
 	Sbeet__ToShim answer = SBEET__TO_SHIM__INIT;
 
-	char *features[4];
+	char *features[5];
 
 	m->n_welcomes++;
 	body.secret.data = secret;
@@ -356,6 +356,9 @@ void mini_welcome(struct mini *m, int fd) {
 	}
 	if (m->pings) {
 		features[body.n_features++] = (char *)PROTO_FEATURE_PING;
+	}
+	if (m->dependent) {
+		features[body.n_features++] = (char *)PROTO_FEATURE_DEPENDENT;
 	}
 	if (m->counts) {
 		features[body.n_features++] = (char *)PROTO_FEATURE_COUNTS;

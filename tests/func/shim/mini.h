@@ -36,6 +36,7 @@ struct mini {
 			      * show, and the first one none */
 	bool pings;	    /* Welcome has the feature "ping" */
 	bool counts;	    /* Welcome has the feature "counts"; else all operations are told */
+	bool dependent;	    /* Welcome has the feature "dependent" */
 	bool resumes;	    /* Welcome has the feature "resume"; else it is an older daemon's */
 	struct terms_page
 		*terms; /* mapped here as well; NULL: no page of terms comes with Welcome */

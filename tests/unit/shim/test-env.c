@@ -33,7 +33,7 @@ static bool in_child(const char *const *variables, bool (*holds)(const struct en
 }
 
 static bool is_default(const struct env *e) {
-	return !e->disable && !e->whole && !e->require &&
+	return !e->disable && !e->whole && !e->require && !e->task.dependent &&
 	       e->task.scope == SBEET__SCOPE__SCOPE_PROCESS && !e->socket && !*e->task.name &&
 	       e->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT &&
 	       e->task.period == 0 && e->task.deadline == 0 && e->task.offset == 0 &&
@@ -51,7 +51,7 @@ static void env_is_unset_by_default(void **state) {
 }
 
 static bool is_full(const struct env *e) {
-	return e->whole && e->plain && e->measure && e->require && e->require_ns == 2 * NSEC_PER_SEC &&
+	return e->whole && e->task.dependent == 1 && e->measure && e->require && e->require_ns == 2 * NSEC_PER_SEC &&
 	       e->task.scope == SBEET__SCOPE__SCOPE_THREAD &&
 	       strcmp(e->socket, "/tmp/s.sock") == 0 && strcmp(e->task.name, "camera.1") == 0 &&
 	       e->task.task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME &&
@@ -64,7 +64,7 @@ static bool is_full(const struct env *e) {
 static void env_reads_everything(void **state) {
 	const char *const all[] = {"SBEET_WHOLE",
 				   "1",
-				   "SBEET_PLAIN",
+				   "SBEET_DEPENDENT",
 				   "1",
 				   "SBEET_ANY_GPU",
 				   "1",

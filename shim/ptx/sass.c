@@ -26,6 +26,7 @@ struct insn {
 #define ISSUE_MASK 0xFFFFFE0000000000ull
 
 #define OPCODE_MASK 0xFFFull
+#define PREEXIT	    0x82Dull /* griddepcontrol.launch_dependents */
 #define ACQBULK	    0x82Eull /* griddepcontrol.wait */
 
 /* With what ptxas says of when to issue them. */
@@ -77,7 +78,7 @@ static size_t find_room(const uint8_t *code, size_t size) {
 }
 
 static bool has_opcode(const uint8_t *code, size_t size, uint64_t opcode) {
-	for (size_t at = 0; at < size; at += INSN_BYTES) {
+	for (size_t at = 0; at + INSN_BYTES <= size; at += INSN_BYTES) {
 		if ((insn_at(code, at).low & OPCODE_MASK) == opcode) {
 			return true;
 		}
@@ -89,9 +90,6 @@ static bool has_opcode(const uint8_t *code, size_t size, uint64_t opcode) {
 static const char *refusal(const struct elf_section *code) {
 	if (code->size % INSN_BYTES || code->size < 2 * INSN_BYTES) {
 		return UNKNOWN;
-	}
-	if (has_opcode(code->data, code->size, ACQBULK)) {
-		return "its kernels use griddepcontrol.wait themselves";
 	}
 	return insn_is(insn_at(code->data, 0), load_stack) && find_room(code->data, code->size)
 		       ? NULL
@@ -147,6 +145,27 @@ static const char *relocations_refusal(const struct elf *elf) {
 	return NULL;
 }
 
+static bool is_code(const struct elf_section *s) {
+	return !strncmp(s->name, ".text", 5) && !s->relocation_bytes && s->data;
+}
+
+/* Of kernels and of functions that they call: one that lets the next kernel begin early is none
+ * that a dependent launch may stand behind. */
+static const char *control_refusal(const struct elf *elf) {
+	struct elf_section s;
+
+	for (uint64_t i = 0; i < elf->n_sections; i++) {
+		if (elf_section(elf, i, &s) < 0) {
+			return UNKNOWN;
+		}
+		if (is_code(&s) && (has_opcode(s.data, s.size, ACQBULK) ||
+				    has_opcode(s.data, s.size, PREEXIT))) {
+			return "its kernels use griddepcontrol themselves";
+		}
+	}
+	return NULL;
+}
+
 /* The symbols of @elf; none: an empty section. False: damaged. */
 static bool find_symbols(const struct elf *elf, struct elf_section *ret) {
 	struct elf_section s;
@@ -188,9 +207,10 @@ static const char *rewrite_symbol(uint8_t *cubin, const struct elf *elf,
 
 static const char *rewrite_all(uint8_t *cubin, const struct elf *elf) {
 	struct elf_section symbols;
-	const char *why = find_symbols(elf, &symbols) ? relocations_refusal(elf) : UNKNOWN;
+	const char *why = find_symbols(elf, &symbols) ? control_refusal(elf) : UNKNOWN;
 	size_t n_kernels = 0;
 
+	why = why ? why : relocations_refusal(elf);
 	for (size_t i = 0; i < symbols.size / sizeof(Elf64_Sym) && !why; i++) {
 		why = rewrite_symbol(cubin, elf, &symbols, i, &n_kernels);
 	}

@@ -13,6 +13,9 @@
  * its own kernel. Code that looks different in any way stays as it is, and so does code that
  * relocations change where something is written. As the wait stands in the code that runs, no
  * compiler can move a load in front of it.
+ *
+ * Code that waits by itself (griddepcontrol.wait is ACQBULK), or that lets the next kernel begin
+ * early (griddepcontrol.launch_dependents is PREEXIT), stays as it is, too.
  */
 #pragma once
 

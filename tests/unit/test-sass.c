@@ -24,6 +24,7 @@ static const uint64_t first[2] = {0x00000A00FF017B82, 0x000E640000000800};
 static const uint64_t end_branch[2] = {0xFFFFFFFC00FC7947, 0x000FC0000383FFFF};
 static const uint64_t nop[2] = {0x0000000000007918, 0x000FC00000000000};
 static const uint64_t other[2] = {0x0000000000057919, 0x000E220000002100}; /* S2R */
+static const uint64_t trigger[2] = {0x000000000000782D, 0x000FE20000000000};
 static const uint64_t wait_insn[2] = {0x000000000000782E, 0x000FE20000000000};
 
 enum { NONE, STRINGS, SYMBOLS, LONG, SHORT, DEVICE, SECTIONS };
@@ -345,7 +346,7 @@ static void other_symbols_stay(void **state) {
 	stays_at(SECTIONS, UNKNOWN);
 	stays_at(SHN_ABS, UNKNOWN);
 	stays_at(SHN_UNDEF, UNKNOWN);
-	stays_at(LONG, "griddepcontrol.wait themselves"); /* twice: it waits by then */
+	stays_at(LONG, UNKNOWN); /* twice: it begins with a branch by then */
 	c = make(4);
 	c.sections[SHORT].sh_type = SHT_NOBITS;
 	stays(c, -ENOTSUP, UNKNOWN);
@@ -356,7 +357,7 @@ static void other_code_stays(void **state) {
 	struct cubin c = make(4);
 
 	put(&c, c.code[SHORT] + 2 * INSN, wait_insn); /* anywhere */
-	stays(c, -ENOTSUP, "griddepcontrol.wait themselves");
+	stays(c, -ENOTSUP, "use griddepcontrol themselves");
 	c = make(4);
 	put(&c, c.code[SHORT], other);
 	stays(c, -ENOTSUP, UNKNOWN);
@@ -392,15 +393,18 @@ static void stays_with(size_t i, const uint64_t *insn, const char *why) {
 
 static void code_that_is_almost_known_stays(void **state) {
 	static const uint64_t waits_at_times[2] = {0x000000000000082E, 0x000FE20000000000};
+	static const uint64_t triggers_at_times[2] = {0x000000000000882D, 0x000FE20000000000};
 	static const uint64_t other_constant[2] = {0x00000B00FF017B82, 0x000E640000000800};
 	static const uint64_t other_size[2] = {0x00000A00FF017B82, 0x000E640000000A00};
 	static const uint64_t end_at_times[2] = {0xFFFFFFFC00FC0947, 0x000FC0000383FFFF};
 	static const uint64_t end_goes_back[2] = {0xFFFFFFFC00F87947, 0x000FC0000383FFFF};
 	static const uint64_t end_elsewhere[2] = {0xFFFFFFFC00FC7947, 0x000FC0000383FFFE};
 
-	stays_with(1, waits_at_times, "griddepcontrol.wait themselves");
-	stays_with(4, wait_insn, "griddepcontrol.wait themselves");
-	stays_with(13, wait_insn, "griddepcontrol.wait themselves");
+	stays_with(1, waits_at_times, "use griddepcontrol themselves");
+	stays_with(1, triggers_at_times, "use griddepcontrol themselves");
+	stays_with(4, wait_insn, "use griddepcontrol themselves");
+	stays_with(4, trigger, "use griddepcontrol themselves");
+	stays_with(13, wait_insn, "use griddepcontrol themselves");
 	stays_with(0, other_constant, UNKNOWN);
 	stays_with(0, other_size, UNKNOWN);
 	stays_with(5, end_at_times, UNKNOWN);
@@ -425,18 +429,27 @@ static void code_without_anything_else_stays(void **state) {
 	stays(c, -ENOTSUP, UNKNOWN);
 }
 
-/* A variable, and a device function that waits: both stay as they are. */
 static void symbols_that_are_no_kernels(void **state) {
 	struct cubin c = make(4);
 	uint8_t *ret = NULL;
 
 	c.symbols[2].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
-	put(&c, c.code[DEVICE] + INSN, wait_insn);
 	assert_int_equal(sass_wait_first(&ret, c.bytes, c.size, NULL, 0), 0);
 	follow_and_undo(ret + c.code[LONG], c.code_size[LONG]);
 	assert_memory_equal(ret, c.bytes, c.size);
 	free(ret);
 	free(c.bytes);
+}
+
+/* Kernels call them. */
+static void functions_that_use_it(void **state) {
+	struct cubin c = make(4);
+
+	put(&c, c.code[DEVICE] + INSN, wait_insn);
+	stays(c, -ENOTSUP, "use griddepcontrol themselves");
+	c = make(4);
+	put(&c, c.code[DEVICE] + 2 * INSN, trigger);
+	stays(c, -ENOTSUP, "use griddepcontrol themselves");
 }
 
 /* Three are enough. */
@@ -524,6 +537,7 @@ int main(void) {
 		cmocka_unit_test(code_that_is_almost_known_stays),
 		cmocka_unit_test(code_without_anything_else_stays),
 		cmocka_unit_test(symbols_that_are_no_kernels),
+		cmocka_unit_test(functions_that_use_it),
 		cmocka_unit_test(three_nops_are_room),
 		cmocka_unit_test(code_with_relocations),
 		cmocka_unit_test(files_that_are_cut_short),

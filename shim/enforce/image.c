@@ -239,7 +239,7 @@ const struct image *image_get(const void *image, const char *path, unsigned sm) 
 }
 
 /* The one entry that the driver takes for each of the GPUs; NULL: not the same for all, or
- * something that we don't know. */
+ * something that we don't know, or PTX of which it makes different code. */
 static const struct fatbin_entry *taken_by_all(const struct fatbin *f, const unsigned *sms,
 					       unsigned n_sms) {
 	const struct fatbin_entry *ret = NULL;
@@ -248,7 +248,7 @@ static const struct fatbin_entry *taken_by_all(const struct fatbin *f, const uns
 		const struct fatbin_entry *e =
 			taken_entry(f, 0, sms[i], env_get()->force_jit, NULL, 0);
 
-		if (!e || (ret && e != ret)) {
+		if (!e || (ret && e != ret) || (e->kind == FATBIN_PTX && sms[i] != sms[0])) {
 			return NULL;
 		}
 		ret = e;

@@ -30,7 +30,8 @@ const struct image *image_put(const struct image *i);
 /*
  * The image with kernels that wait first of all: PTX (shim/ptx/wait-first.h), terminated, or
  * machine code (shim/ptx/sass.h), an ELF file; @image, @path as above. Only where the driver would
- * take that very PTX or machine code for each of the @n_sms GPUs of compute capability @sms. NULL:
+ * take that very machine code for each of the @n_sms GPUs of compute capability @sms, or that PTX,
+ * and all are of one. NULL:
  * where it would not, or it can't be done, or there is no memory. To be freed.
  */
 void *image_wait_first(const void *image, const char *path, const unsigned *sms, unsigned n_sms);

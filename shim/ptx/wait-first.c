@@ -14,11 +14,6 @@
 #define VERSION_MAJOR 7
 #define VERSION_MINOR 8
 
-/* Older texts may mean something else when they claim to be as new as that: without independent
- * threads (sm_60), or with instructions that were taken out of newer versions. */
-#define OLDEST_MAJOR 7
-#define OLDEST_SM    70
-
 struct rewrite {
 	const struct ptx_module *m;
 	struct text out;
@@ -38,11 +33,6 @@ static void copy_until(struct rewrite *r, uint32_t offset) {
 static void insert(struct rewrite *r, uint32_t at, const char *what) {
 	copy_until(r, token(r->m, at)->offset);
 	text_adds(&r->out, what);
-}
-
-static void replace(struct rewrite *r, uint32_t at, const char *by) {
-	insert(r, at, by);
-	r->at += token(r->m, at)->len;
 }
 
 static bool item_is(const struct ptx_module *m, const struct ptx_item *item, const char *what) {
@@ -118,8 +108,8 @@ static bool has_plain_target(const struct ptx_module *m) {
 
 /* Why the kernels have to stay as they are, or NULL. */
 static const char *refusal(const struct ptx_module *m) {
-	if (is_older(m, OLDEST_MAJOR, 0) || m->target_sm < OLDEST_SM) {
-		return "it is PTX of a version before 7.0, or for an architecture before sm_70";
+	if (is_older(m, VERSION_MAJOR, VERSION_MINOR) || m->target_sm < WAIT_FIRST_SM_MIN) {
+		return "it is PTX of a version before 7.8, or for an architecture before sm_90";
 	}
 	if (!has_plain_target(m)) {
 		return "its .target has options";
@@ -132,15 +122,8 @@ static const char *refusal(const struct ptx_module *m) {
 
 static void rewrite_item(struct rewrite *r, const struct ptx_item *item) {
 	const struct ptx_module *m = r->m;
-	char what[32];
 
-	if (item_is(m, item, ".version") && is_older(m, VERSION_MAJOR, VERSION_MINOR)) {
-		snprintf(what, sizeof(what), "%d.%d", VERSION_MAJOR, VERSION_MINOR);
-		replace(r, item->first + 1, what);
-	} else if (item_is(m, item, ".target") && m->target_sm < WAIT_FIRST_SM_MIN) {
-		snprintf(what, sizeof(what), "sm_%d", WAIT_FIRST_SM_MIN);
-		replace(r, item->first + 1, what);
-	} else if (item->kind == PTX_ITEM_FUNC && is_kernel(&m->funcs[item->index])) {
+	if (item->kind == PTX_ITEM_FUNC && is_kernel(&m->funcs[item->index])) {
 		insert(r, m->funcs[item->index].body_first + 1, "griddepcontrol.wait;\n\t");
 	}
 }

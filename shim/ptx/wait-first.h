@@ -9,6 +9,9 @@
  * GPU can: it has made the next kernel ready by then, and does not have to come back to a program
  * among others for each of its launches (tests/gpu/HARDWARE.md, 12).
  *
+ * Only PTX whose own target has that instruction: `.version` and `.target` stay, for the driver
+ * tells them of a kernel, and programs choose by them what to launch (CUB).
+ *
  * Kernels that fetch textures or read constants stay as they are: the assembler takes both for
  * read-only while a kernel runs, and may read before it waits what the kernel in front writes.
  *

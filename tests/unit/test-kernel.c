@@ -310,7 +310,7 @@ static void kernel_numbers_are_never_used_twice(void **state) {
  * @b. */
 static bool is_dependent(bool is_library, int a, int b) {
 	static const char text[] =
-		".version 7.0 .target sm_75 .address_size 64 .entry k() { ret; }";
+		".version 7.8 .target sm_90 .address_size 64 .entry k() { ret; }";
 	char *ptx;
 
 	fake_teardown(NULL);
@@ -326,8 +326,9 @@ static bool is_dependent(bool is_library, int a, int b) {
 static void only_new_gpus_have_dependent_launches(void **state) {
 	assert_true(is_dependent(false, 90, 75)); /* the current context is on the first */
 	assert_false(is_dependent(false, 89, 90));
-	assert_true(is_dependent(true, 90, 120));
-	assert_false(is_dependent(true, 90, 75)); /* a library belongs to all */
+	assert_true(is_dependent(true, 90, 90));
+	assert_false(is_dependent(true, 90, 120)); /* PTX is compiled for each */
+	assert_false(is_dependent(true, 90, 75));  /* a library belongs to all */
 	assert_false(is_dependent(true, 75, 90));
 }
 

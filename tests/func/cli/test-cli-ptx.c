@@ -139,7 +139,7 @@ static void ptx_tells_which_launches_are_dependent(void **state) {
 		{"default.fatbin", "--sm=75", "older than sm_90"},
 		{"scale.cubin", "--sm=0", "machine code for another architecture than sm_90"},
 		{"code.fatbin", "--sm=90", NULL},
-		{"code.fatbin", "--sm=100", NULL},
+		{"code.fatbin", "--sm=100", "an architecture before sm_90"},
 		{"choice.fatbin", "--sm=90", "a choice of machine code for sm_90"},
 		{"choice.fatbin", "--sm=100", "no code for sm_100"},
 		{"lto.fatbin", "--sm=90", "code of an unknown kind"},

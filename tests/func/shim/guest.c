@@ -171,17 +171,27 @@ static int do_context_detach(int n) {
 
 #pragma GCC diagnostic pop
 
-static const char nothing_ptx[] =
-	".version 7.0\n.target sm_75\n.address_size 64\n"
-	".visible .entry nothing() { ret; }\n";
+#define NOTHING ".address_size 64\n.visible .entry nothing() { ret; }\n"
 
-/* From now on the kernel that is launched is one which has a twin. */
-static int do_module(int n) {
+static const char nothing_ptx[] = ".version 7.8\n.target sm_90\n" NOTHING;
+
+/* From now on the kernel that is launched is this module's. */
+static int load_module(const char *text) {
 	CUmodule module;
 	CUfunction function;
-	int rc = cuModuleLoadData(&module, nothing_ptx);
+	int rc = cuModuleLoadData(&module, text);
 
 	return rc ? rc : (int)cuModuleGetFunction(&function, module, "nothing");
+}
+
+/* One which has a twin. */
+static int do_module(int n) {
+	return load_module(nothing_ptx);
+}
+
+/* The same for older GPUs. */
+static int do_old_module(int n) {
+	return load_module(".version 8.0\n.target sm_75\n" NOTHING);
 }
 
 /* An image with machine code for sm_90: $SBEET_TEST_CODE. */
@@ -237,14 +247,9 @@ static int do_code_library(int n) {
 
 /* A module whose kernel says by itself when the next one may begin. */
 static int do_module_of_its_own_way(int n) {
-	static const char text[] =
+	return load_module(
 		".version 7.8\n.target sm_90\n.address_size 64\n"
-		".visible .entry nothing() { griddepcontrol.launch_dependents; ret; }\n";
-	CUmodule module;
-	CUfunction function;
-	int rc = cuModuleLoadData(&module, text);
-
-	return rc ? rc : (int)cuModuleGetFunction(&function, module, "nothing");
+		".visible .entry nothing() { griddepcontrol.launch_dependents; ret; }\n");
 }
 
 /* A module with a log of @n bytes. Tells how many of them the driver has used, by its own words. */
@@ -598,6 +603,7 @@ static const struct {
 	{"context-attach", do_context_attach},
 	{"context-detach", do_context_detach},
 	{"module", do_module},
+	{"old-module", do_old_module},
 	{"module-of", do_module_of},
 	{"module-of-its-own-way", do_module_of_its_own_way},
 	{"module-log", do_module_log},

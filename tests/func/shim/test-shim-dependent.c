@@ -73,14 +73,16 @@ static void kernels_of_machine_code_are_too(void **state) {
 	mini_do(m, "@0 careless-launches", 0);
 }
 
-static void kernels_that_care_for_themselves_are_not(void **state) {
+static void other_kernels_are_not(void **state) {
 	struct mini *m = *state;
 
 	begin(m);
 	mini_do(m, "@0 module-of-its-own-way", 0);
 	launch_in_job(m, "@0 launch 3");
+	mini_do(m, "@0 old-module", 0);
+	launch_in_job(m, "@0 launch 3");
 	mini_do(m, "@0 dependent-launches", 0);
-	mini_do(m, "@0 launches", 3);
+	mini_do(m, "@0 launches", 6);
 }
 
 static void nobody_asked_so_launches_are_the_program_s_own(void **state) {
@@ -154,7 +156,7 @@ int main(void) {
 		CASE(kernels_of_ptx_are_launched_as_dependent_ones),
 		CASE(kernels_of_libraries_are_too),
 		CASE(kernels_of_machine_code_are_too),
-		CASE(kernels_that_care_for_themselves_are_not),
+		CASE(other_kernels_are_not),
 		CASE(nobody_asked_so_launches_are_the_program_s_own),
 		CASE(captured_launches_are_as_the_program_has_them),
 		CASE(a_driver_that_does_not_take_what_waits_gets_the_program_s_own),

@@ -77,15 +77,22 @@ static CUresult launch_twin(struct op *op) {
 	return rc;
 }
 
+/* No dependent launch may stand behind it. */
+static inline CUresult launch_other(const struct op *op) {
+	dependent_end_turn();
+	return enforce_launch_at(op->launch, op->place.at);
+}
+
 static inline CUresult launch_in_job(struct op *op, bool *ret_again) {
 	CUresult rc;
 
 	if (enforcement_has(op->how, ENFORCEMENT_BY_TWIN)) {
+		dependent_end_turn();
 		return launch_twin(op);
 	}
 	rc = op->kernel && kernel_waits_first(op->kernel)
-		     ? dependent_launch_at(op->launch, op->place.at)
-		     : enforce_launch_at(op->launch, op->place.at);
+		     ? dependent_launch_at(op->launch, &op->use->turn, op->place.at)
+		     : launch_other(op);
 	if (op->how == GREEN && is_too_small(rc)) {
 		return launch_outside(op, rc, ret_again);
 	}
@@ -104,7 +111,7 @@ static inline CUresult launch_op(struct op *op, bool *ret_again) {
 	case OP_FAIL:
 		return rc;
 	case OP_BYPASS:
-		rc = enforce_launch_at(op->launch, op->place.at);
+		rc = launch_other(op);
 		op_bypassed(op);
 		return rc;
 	case OP_GO:
@@ -219,12 +226,15 @@ static CUresult launch_config(const struct launch *l) {
 
 #define DIM(x, y, z) ((const unsigned[]){x, y, z})
 
-/* It was not launched, and may be there. */
-static inline bool goes_long_way(const struct route_use *u, CUresult rc) {
-	return is_too_small(rc) || (rc != CUDA_SUCCESS && u->shape->waits_first);
-}
-
 /* ---- the functions that programs launch most kernels with: the short way ---- */
+
+static inline CUresult launch_in_turn(const struct route_use *u, const struct real *real,
+				      const CUlaunchConfig *config, CUfunction f, void **params,
+				      void **extra, bool per_thread) {
+	uint64_t *turn = u->shape->waits_first ? &u->worker->route.use->turn : NULL;
+
+	return dependent_launch(real, turn, config, f, params, extra, per_thread);
+}
 
 /* The long way stands apart from the short one, which has the cache to itself. */
 #define LAUNCH_KERNEL(name, is_per_thread)                                                         \
@@ -261,17 +271,17 @@ static inline bool goes_long_way(const struct route_use *u, CUresult rc) {
                                                                                                    \
 		if (HOT_EXPECT(real && real->name && state_is_ours() &&                            \
 			       route_begin(&u, real, &l))) {                                       \
-			if (u.shape->waits_first) {                                                \
+			if (u.shape->in_turn) {                                                    \
 				there = launch_plain_config(DIM(gx, gy, gz), DIM(bx, by, bz),      \
 							    shared, u.at);                         \
-				rc = dependent_launch(real, &there, f, params, extra,              \
-						      is_per_thread);                              \
+				rc = launch_in_turn(&u, real, &there, f, params, extra,            \
+						    is_per_thread);                                \
 			} else {                                                                   \
 				rc = real->name(f, gx, gy, gz, bx, by, bz, shared, u.at, params,   \
 						extra);                                            \
 			}                                                                          \
 			route_end(&u, &l, rc);                                                     \
-			if (HOT_EXPECT(!goes_long_way(&u, rc))) {                                  \
+			if (HOT_EXPECT(!is_too_small(rc))) {                                       \
 				return rc;                                                         \
 			}                                                                          \
 		}                                                                                  \
@@ -322,12 +332,11 @@ static struct route_launch route_from_config(const CUlaunchConfig *config, CUfun
 		if (HOT_EXPECT(route_begin(&u, real, &l))) {                                       \
 			there = *config;                                                           \
 			there.hStream = u.at;                                                      \
-			rc = u.shape->waits_first && there.numAttrs == 0                           \
-				     ? dependent_launch(real, &there, f, params, extra,            \
-							is_per_thread)                             \
-				     : real->name(&there, f, params, extra);                       \
+			rc = u.shape->in_turn ? launch_in_turn(&u, real, &there, f, params, extra, \
+							       is_per_thread)                      \
+					      : real->name(&there, f, params, extra);              \
 			route_end(&u, &l, rc);                                                     \
-			if (HOT_EXPECT(!goes_long_way(&u, rc))) {                                  \
+			if (HOT_EXPECT(!is_too_small(rc))) {                                       \
 				return rc;                                                         \
 			}                                                                          \
 		}                                                                                  \

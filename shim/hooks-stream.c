@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "shim/capture.h"
+#include "shim/enforce/dependent.h"
 #include "shim/enforce/enforce.h"
 #include "shim/hooks.h"
 #include "shim/host-function.h"
@@ -33,12 +34,14 @@ static CUresult followed(struct place_use *use, CUresult rc) {
 CUresult on_cuStreamWaitEvent(CUstream stream, CUevent event, unsigned flags) {
 	struct place_use use = follow(stream, false);
 
+	dependent_end_turn();
 	return followed(&use, real_get()->cuStreamWaitEvent(use.at, event, flags));
 }
 
 CUresult on_cuStreamWaitEvent_ptsz(CUstream stream, CUevent event, unsigned flags) {
 	struct place_use use = follow(stream, true);
 
+	dependent_end_turn();
 	return followed(&use, real_get()->cuStreamWaitEvent_ptsz(use.at, event, flags));
 }
 

@@ -13,6 +13,7 @@
 #include "shim/base/log.h"
 #include "shim/capture.h"
 #include "shim/conn.h"
+#include "shim/enforce/dependent.h"
 #include "shim/enforce/green.h"
 #include "shim/enforce/kernel.h"
 #include "shim/job.h"
@@ -418,6 +419,10 @@ static enum op_verdict begin(struct op *op, CUresult *ret_rc) {
 HOT_CODE enum op_verdict op_begin(struct op *op, CUresult *ret_rc) {
 	enum op_verdict verdict;
 
+	if (!op->launch && (op->kind == SBEET__OP_KIND__OP_KIND_LAUNCH ||
+			    op->kind == SBEET__OP_KIND__OP_KIND_GRAPH)) {
+		dependent_end_turn();
+	}
 	if (op->traits & OP_PEER && place_active()) {
 		place_settle();
 	}
@@ -471,7 +476,8 @@ HOT_CODE struct shape *op_shape(const struct op *op) {
 					  .epoch = op->kernel_epoch,
 					  .block_threads = threads,
 					  .shared_bytes = l->shared_bytes,
-					  .wave_blocks = kernel_wave_blocks(l) & INT32_MAX >> 1,
+					  .wave_blocks = kernel_wave_blocks(l) & INT32_MAX >> 2,
+					  .in_turn = atomic_load(&kernel_any_waits_first),
 					  .waits_first = kernel_waits_first(op->kernel)});
 }
 

@@ -22,9 +22,10 @@ struct shape {
 	struct kernel_count *count;
 	uint32_t epoch; /* kernel_epoch, from before its kernel was found */
 	uint32_t block_threads, shared_bytes;
-	uint32_t wave_blocks : 30; /* that all SMs hold at once; 0: not known */
+	uint32_t wave_blocks : 29; /* that all SMs hold at once; 0: not known */
 	uint32_t may_follow : 1;   /* launches of it may go the short way: see route.h */
-	uint32_t waits_first : 1;  /* it can be a dependent kernel: see dependent.h */
+	uint32_t in_turn : 1;	   /* there are dependent launches: see dependent.h */
+	uint32_t waits_first : 1;  /* likewise: it can be a dependent kernel */
 } __attribute__((aligned(32)));
 
 #define SHAPE_WAYS 2 /* of a set: one cache line */

@@ -12,6 +12,7 @@
 #include "shim/base/env.h"
 #include "shim/base/hot.h"
 #include "shim/capture.h"
+#include "shim/enforce/dependent.h"
 #include "shim/lane.h"
 #include "shim/question.h"
 #include "shim/real.h"
@@ -275,6 +276,7 @@ HOT_CODE static void begin_use(struct stream_use *u, uint64_t job) {
 	set(&u->unconfined, false);
 	set(&u->n_ended, 0);
 	u->behind_ns = 0;
+	u->turn = DEPENDENT_TURN_NONE;
 	/* Nobody looks at an entry that belongs to no job; with the number all of it is there. */
 	atomic_store_explicit(&u->job, job, memory_order_release);
 }

@@ -40,10 +40,11 @@ struct stream_use {
 	_Atomic uint64_t job __attribute__((aligned(WORKER_CACHE_LINE))); /* 0: free */
 	_Atomic point_t last;
 	_Atomic uint64_t launches, copies, bytes;
-	_Atomic uint64_t waves;	    /* of its launches: see JobDone in sbeet.proto */
-	_Atomic nsec_t launched_ns; /* the first launch */
+	_Atomic uint64_t waves; /* of its launches: see JobDone in sbeet.proto */
 	nsec_t behind_ns; /* own: what was launched behind the last gate; 0: no gate: see gate.c */
+	uint64_t turn;	  /* own: of the last launch, see dependent.h */
 
+	_Atomic nsec_t launched_ns; /* the first launch */
 	_Atomic(struct lane *) lane;
 	_Atomic uint64_t key;	    /* see worker_stream_key(); 0: the stream is gone */
 	_Atomic(CUcontext) context; /* of the stream, which may be another than the current one */

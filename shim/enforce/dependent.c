@@ -16,6 +16,7 @@
 #include "shim/state.h"
 
 static _Atomic bool allowed;
+_Atomic uint64_t dependent_turn __attribute__((aligned(64))) = DEPENDENT_TURN_NONE + 1;
 
 void dependent_allow(bool is_allowed) {
 	atomic_store_explicit(&allowed, is_allowed, memory_order_relaxed);
@@ -53,30 +54,60 @@ void *dependent_image(bool is_library, const void *image, const char *path) {
 	return ret;
 }
 
-HOT_CODE CUresult dependent_launch(const struct real *real, const CUlaunchConfig *like,
-				   CUfunction function, void **params, void **extra,
-				   bool per_thread) {
+/* As a dependent kernel. */
+static CUresult launch_dependent(const struct real *real, const CUlaunchConfig *config,
+				 CUfunction function, void **params, void **extra,
+				 bool per_thread) {
 	CUlaunchAttribute serialization = {
 		.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
 		.value.programmaticStreamSerializationAllowed = 1,
 	};
-	CUlaunchConfig config = *like;
+	CUlaunchConfig c = *config;
 
-	config.attrs = &serialization;
-	config.numAttrs = 1;
-	return (per_thread ? real->cuLaunchKernelEx_ptsz
-			   : real->cuLaunchKernelEx)(&config, function, params, extra);
+	c.attrs = &serialization;
+	c.numAttrs = 1;
+	return (per_thread ? real->cuLaunchKernelEx_ptsz : real->cuLaunchKernelEx)(&c, function,
+										   params, extra);
 }
 
-HOT_CODE CUresult dependent_launch_at(const struct launch *l, CUstream at) {
-	CUlaunchConfig config = launch_plain_config(l->grid, l->block, l->shared_bytes, at);
-	const struct real *real = real_get();
-	CUresult rc;
+HOT_CODE CUresult dependent_launch(const struct real *real, uint64_t *turn,
+				   const CUlaunchConfig *config, CUfunction function, void **params,
+				   void **extra, bool per_thread) {
+	CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
+	uint64_t now;
 
-	if (!real || l->cooperative || (l->config && l->config->numAttrs > 0)) {
+	if (config->numAttrs > 0) {
+		turn = NULL;
+	}
+	if (!turn) {
+		dependent_end_turn();
+	}
+	now = atomic_load(&dependent_turn);
+	if (turn && *turn == now) {
+		rc = launch_dependent(real, config, function, params, extra, per_thread);
+	}
+	if (rc != CUDA_SUCCESS) {
+		rc = (per_thread ? real->cuLaunchKernelEx_ptsz
+				 : real->cuLaunchKernelEx)(config, function, params, extra);
+	}
+	if (turn && rc == CUDA_SUCCESS) {
+		*turn = now;
+	}
+	return rc;
+}
+
+HOT_CODE CUresult dependent_launch_at(const struct launch *l, uint64_t *turn, CUstream at) {
+	CUlaunchConfig config;
+
+	if (l->cooperative) {
+		dependent_end_turn();
 		return enforce_launch_at(l, at);
 	}
-	rc = dependent_launch(real, &config, l->function, l->params, l->extra,
-			      l->per_thread_default);
-	return rc == CUDA_SUCCESS ? rc : enforce_launch_at(l, at);
+	config = launch_plain_config(l->grid, l->block, l->shared_bytes, at);
+	if (l->config) {
+		config.attrs = l->config->attrs;
+		config.numAttrs = l->config->numAttrs;
+	}
+	return dependent_launch(real_get(), turn, &config, l->function, l->params, l->extra,
+				l->per_thread_default);
 }

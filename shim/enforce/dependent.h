@@ -1,21 +1,34 @@
 /*
  * dependent.h: launches that begin before the kernel in front of them is complete: CUDA's
  * programmatic dependent launches, of kernels that wait first of all (shim/ptx/wait-first.h and
- * sass.h).
+ * sass.h). Only where that is asked for.
  *
  * Beside three programs that launch as well, each launch of a short kernel takes half as long then
  * (H200, under MPS), and alone a fifth less: tests/gpu/HARDWARE.md, 12. What the program computes
  * is the same: its kernels wait for all that is in front of them on their stream, and the driver
  * makes such a launch as any other behind what is no kernel.
  *
+ * A kernel may let the next one begin early (griddepcontrol.launch_dependents). As a dependent one
+ * that would take SMs while the first still runs, and may run for long: it may wait for a kernel of
+ * another stream, which has no room then. So a dependent launch is only made behind a kernel that
+ * waits first of all, too: in such code there is no other griddepcontrol. The state of a stream is
+ * a turn: of the process, which changes before each launch of anything else, kernel or graph, in
+ * any stream, and before each wait for an event, that may have been recorded in the middle of a
+ * kernel. A thread remembers in which turn its last kernel on a stream was one that waits first; in
+ * the same turn nothing else can have come behind that. Launches of other threads into the stream
+ * at the same time, in no order of their own, are not told apart.
+ *
  * Where all GPUs are of compute capability 9.0, or, where the driver compiles PTX, newer.
  */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <cuda.h>
 
+#include "shim/enforce/kernel.h"
 #include "shim/launch.h"
 #include "shim/real.h"
 
@@ -28,11 +41,26 @@ void dependent_allow(bool is_allowed);
  * freed. Calls the driver. */
 void *dependent_image(bool is_library, const void *image, const char *path);
 
-/* Launches @function as a dependent kernel, with what @like says but for its attributes. Only for
- * one that waits first of all, into a stream that is not being captured. @per_thread: as by a _ptsz
- * function. Return: the driver's result; if it is an error, nothing was launched. */
-CUresult dependent_launch(const struct real *real, const CUlaunchConfig *like, CUfunction function,
-			  void **params, void **extra, bool per_thread);
+/* Of a stream where no kernel was launched. */
+#define DEPENDENT_TURN_NONE 0
 
-/* The same for @l, into @at: like enforce_launch_at(), if it can't be a dependent kernel. */
-CUresult dependent_launch_at(const struct launch *l, CUstream at);
+/* See above; from 1. */
+extern _Atomic uint64_t dependent_turn __attribute__((visibility("hidden")));
+
+/* Before anything but a kernel that waits first of all is launched, and before a stream waits for
+ * an event. */
+static inline void dependent_end_turn(void) {
+	if (atomic_load_explicit(&kernel_any_waits_first, memory_order_relaxed)) {
+		atomic_fetch_add(&dependent_turn, 1);
+	}
+}
+
+/* Launches @function as @config says, into a stream that is not being captured, while there are
+ * kernels that wait first of all. @turn: of the stream, if @function is one of those: then it is a
+ * dependent kernel where it can be; else NULL. @per_thread: as by a _ptsz function. Return: the
+ * driver's result; if it is an error, nothing was launched. */
+CUresult dependent_launch(const struct real *real, uint64_t *turn, const CUlaunchConfig *config,
+			  CUfunction function, void **params, void **extra, bool per_thread);
+
+/* The same for @l, a kernel that waits first of all, into @at. */
+CUresult dependent_launch_at(const struct launch *l, uint64_t *turn, CUstream at);

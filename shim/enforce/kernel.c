@@ -71,6 +71,7 @@ static struct owner *owner_list;
 
 static _Atomic(uint32_t) last_id;
 HOT_LAUNCH _Atomic uint32_t kernel_epoch = 1;
+HOT_LAUNCH _Atomic bool kernel_any_waits_first;
 
 static struct kernel *kernel_free(struct kernel *k) {
 	if (!k) {
@@ -271,6 +272,8 @@ static void set_waits_first(void *handle) {
 	o = table_get(&owners, (uintptr_t)handle);
 	if (o) {
 		o->waits_first = true;
+		/* Before kernel_epoch changes as its kernels are found. */
+		atomic_store(&kernel_any_waits_first, true);
 	}
 	pthread_mutex_unlock(&lock);
 }

@@ -59,6 +59,9 @@ struct kernel *kernel_find(CUfunction function);
 /* Changes before what kernel_find() says of a function does. */
 extern _Atomic uint32_t kernel_epoch __attribute__((visibility("hidden")));
 
+/* Code was loaded whose kernels wait first of all. Stays so. */
+extern _Atomic bool kernel_any_waits_first __attribute__((visibility("hidden")));
+
 /* Whether it waits first of all. */
 bool kernel_waits_first(const struct kernel *k);
 

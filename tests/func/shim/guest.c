@@ -287,6 +287,24 @@ static int do_launch_ex(int n) {
 	return rc;
 }
 
+/* So many launches of a kernel of which the shim knows nothing. */
+static int do_other_launch(int n) {
+	int rc = 0;
+
+	for (int i = 0; i < n && rc == 0; i++) {
+		rc = cuLaunchKernel((CUfunction)0x208, 2, 3, 4, 32, 2, 1, 0, NULL, NULL, NULL);
+	}
+	return rc;
+}
+
+static int do_cooperative_launch(int n) {
+	return cuLaunchCooperativeKernel(FAKE_KERNEL, 2, 1, 1, 32, 1, 1, 0, NULL, NULL);
+}
+
+static int do_event_wait(int n) {
+	return cuStreamWaitEvent(NULL, event, 0);
+}
+
 static int do_dependent_launches(int n) {
 	return (int)fake_dependent_launches();
 }
@@ -612,6 +630,9 @@ static const struct {
 	{"code-library", do_code_library},
 	{"refuse", do_refuse},
 	{"launch-ex", do_launch_ex},
+	{"other-launch", do_other_launch},
+	{"cooperative-launch", do_cooperative_launch},
+	{"event-wait", do_event_wait},
 	{"dependent-launches", do_dependent_launches},
 	{"careless-launches", do_careless_launches},
 	{"twin-launches", do_twin_launches},

@@ -26,6 +26,7 @@ static void launch_in_job(struct mini *m, const char *how) {
 	mini_do(m, "@0 sync", 0);
 }
 
+/* The first one of each job has nothing in front of it that is known. */
 static void kernels_of_ptx_are_launched_as_dependent_ones(void **state) {
 	struct mini *m = *state;
 
@@ -34,11 +35,11 @@ static void kernels_of_ptx_are_launched_as_dependent_ones(void **state) {
 	mini_do(m, "@0 dependent-launches", 0);
 	mini_do(m, "@0 module", 0);
 	launch_in_job(m, "@0 launch 5");
-	mini_do(m, "@0 dependent-launches", 5);
+	mini_do(m, "@0 dependent-launches", 4);
 	launch_in_job(m, "@0 launch-ex 4");
-	mini_do(m, "@0 dependent-launches", 9);
+	mini_do(m, "@0 dependent-launches", 7);
 	launch_in_job(m, "@0 launch-ex 3"); /* with an attribute of their own */
-	mini_do(m, "@0 dependent-launches", 9);
+	mini_do(m, "@0 dependent-launches", 7);
 	mini_do(m, "@0 launches", 15);
 	mini_do(m, "@0 careless-launches", 0);
 }
@@ -49,7 +50,7 @@ static void kernels_of_libraries_are_too(void **state) {
 	begin(m);
 	mini_do(m, "@0 library", 0);
 	launch_in_job(m, "@0 launch 5");
-	mini_do(m, "@0 dependent-launches", 5);
+	mini_do(m, "@0 dependent-launches", 4);
 	mini_do(m, "@0 careless-launches", 0);
 }
 
@@ -59,17 +60,53 @@ static void kernels_of_machine_code_are_too(void **state) {
 	begin(m);
 	mini_do(m, "@0 code", 0);
 	launch_in_job(m, "@0 launch 5");
-	mini_do(m, "@0 dependent-launches", 5);
+	mini_do(m, "@0 dependent-launches", 4);
 	mini_do(m, "@0 code-library", 0);
 	launch_in_job(m, "@0 launch 3");
-	mini_do(m, "@0 dependent-launches", 8);
+	mini_do(m, "@0 dependent-launches", 6);
 	mini_do(m, "@0 refuse 1", 0); /* the driver: the program's own is loaded */
 	mini_do(m, "@0 code", 0);
 	launch_in_job(m, "@0 launch 3");
 	mini_do(m, "@0 code-library", 0);
 	launch_in_job(m, "@0 launch 3");
-	mini_do(m, "@0 dependent-launches", 8);
+	mini_do(m, "@0 dependent-launches", 6);
 	mini_do(m, "@0 launches", 14);
+	mini_do(m, "@0 careless-launches", 0);
+}
+
+/* What may let the next kernel begin early. After it the first launch is plain again, and the
+ * second one behind that. */
+static void no_dependent_launch_is_behind_anything_else(void **state) {
+	static const char *const others[] = {
+		"@0 other-launch 1", "@1 other-launch 1", /* also in another thread */
+		"@0 other-launch 2", "@0 launch-ex 1",	  /* with an attribute of its own */
+		"@0 graph",	     "@0 cooperative-launch", "@0 event-wait",
+	};
+	const unsigned n = sizeof(others) / sizeof(others[0]);
+	struct mini *m = *state;
+
+	begin(m);
+	mini_do(m, "@0 module", 0);
+	mini_do(m, "@0 event", 0);
+	mini_do(m, "@0 hold 1", 0);
+	mini_do(m, "@0 launch 1", 0);
+	for (unsigned i = 0; i < n; i++) {
+		mini_do(m, "@0 launch 1", 0);
+		mini_do(m, "@0 dependent-launches", 2 * (int)i + 1);
+		mini_do(m, others[i], 0);
+		mini_do(m, "@0 launch 1", 0);
+		mini_do(m, "@0 dependent-launches", 2 * (int)i + 1);
+		mini_do(m, "@0 launch 1", 0);
+		mini_do(m, "@0 dependent-launches", 2 * (int)i + 2);
+	}
+	/* Nor behind another stream's. */
+	mini_do(m, "@0 stream", 0);
+	mini_do(m, "@0 stream-launch 1", 0);
+	mini_do(m, "@0 dependent-launches", 2 * (int)n);
+	mini_do(m, "@0 stream-launch 1", 0);
+	mini_do(m, "@0 dependent-launches", 2 * (int)n + 1);
+	mini_do(m, "@0 hold 0", 0);
+	mini_do(m, "@0 sync", 0);
 	mini_do(m, "@0 careless-launches", 0);
 }
 
@@ -107,13 +144,13 @@ static void captured_launches_are_as_the_program_has_them(void **state) {
 	begin(m);
 	mini_do(m, "@0 module", 0);
 	mini_do(m, "@0 stream", 0);
-	launch_in_job(m, "@0 stream-launch 2");
+	launch_in_job(m, "@0 stream-launch 3");
 	mini_do(m, "@0 dependent-launches", 2);
 	mini_do(m, "@0 capture", 0);
 	mini_do(m, "@0 stream-launch 3", 0);
 	mini_do(m, "@0 capture-end", 0);
 	mini_do(m, "@0 dependent-launches", 2);
-	mini_do(m, "@0 launches", 5);
+	mini_do(m, "@0 launches", 6);
 }
 
 static void a_driver_that_does_not_take_what_waits_gets_the_program_s_own(void **state) {
@@ -156,6 +193,7 @@ int main(void) {
 		CASE(kernels_of_ptx_are_launched_as_dependent_ones),
 		CASE(kernels_of_libraries_are_too),
 		CASE(kernels_of_machine_code_are_too),
+		CASE(no_dependent_launch_is_behind_anything_else),
 		CASE(other_kernels_are_not),
 		CASE(nobody_asked_so_launches_are_the_program_s_own),
 		CASE(captured_launches_are_as_the_program_has_them),

@@ -26,8 +26,7 @@ static const char *error_name(const struct real *real, CUresult rc) {
 	return name;
 }
 
-static CUresult load(struct build *b, const struct real *real, const char *ptx,
-		     const struct jit *jit, char *log) {
+static CUresult load(struct build *b, const struct real *real, const struct jit *jit, char *log) {
 	CUjit_option options[2 + JIT_OPTIONS_MAX] = {CU_JIT_ERROR_LOG_BUFFER,
 						     CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
 	void *values[2 + JIT_OPTIONS_MAX] = {log, (void *)(uintptr_t)BUILD_LOG_BYTES};
@@ -38,13 +37,14 @@ static CUresult load(struct build *b, const struct real *real, const char *ptx,
 	memcpy(values + 2, jit->values, jit->n * sizeof(*values));
 	log[0] = '\0';
 	if (!b->is_library) {
-		rc = real->cuModuleLoadDataEx(&b->module, ptx, n, options, values);
+		rc = real->cuModuleLoadDataEx(&b->module, b->image->code, n, options, values);
 		if (rc != CUDA_SUCCESS) {
 			b->module = NULL;
 		}
 		return rc;
 	}
-	rc = real->cuLibraryLoadData(&b->library, ptx, options, values, n, NULL, NULL, 0);
+	rc = real->cuLibraryLoadData(&b->library, b->image->code, options, values, n, NULL, NULL,
+				     0);
 	if (rc != CUDA_SUCCESS) {
 		b->library = NULL;
 	}
@@ -52,14 +52,13 @@ static CUresult load(struct build *b, const struct real *real, const char *ptx,
 }
 
 static void build_load(struct build *b, const struct jit *jit) {
-	const struct transform *t = b->image->transform;
 	const struct real *real = real_get();
 	char log[BUILD_LOG_BYTES];
 	CUresult rc;
 	int token;
 
 	token = state_enter();
-	rc = load(b, real, t->ptx, jit, log);
+	rc = load(b, real, jit, log);
 	state_leave(token);
 	if (rc != CUDA_SUCCESS) {
 		log[BUILD_LOG_BYTES - 1] = '\0';

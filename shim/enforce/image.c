@@ -1,7 +1,8 @@
 /*
  * image.c: see image.h.
  *
- * Answers are shared by what they are made from: the PTX text, known by two hashes and its length.
+ * Answers are shared by what they are made from: the PTX text and what stands before it in a fat
+ * binary, options for the compiler, known by two hashes and their length.
  * Texts are not kept, so two that agree in all three would be taken for one: 2^-128 for different
  * texts of one program, which can hurt nobody but itself.
  */
@@ -31,6 +32,7 @@ struct shared {
 	size_t size;
 	unsigned n_refs;	     /* under the lock */
 	struct transform *transform; /* owned; NULL: refused */
+	void *wrapped;		     /* owned; NULL: no options stand beside the text */
 	char refusal[IMAGE_TEXT_MAX];
 	struct shared *next; /* in `list`; those without a text are not in it */
 };
@@ -84,34 +86,64 @@ static struct shared *shared_find(const struct shared *like) {
 	return NULL;
 }
 
-static const struct image *image_of_text(const uint8_t *text, size_t size) {
-	struct shared *s = shared_new(), *known;
-	char error[IMAGE_TEXT_MAX / 2] = "";
-	int r;
+static struct shared *shared_free(struct shared *s) {
+	if (s) {
+		transform_free(s->transform);
+		free(s->wrapped);
+		free(s);
+	}
+	return NULL;
+}
 
-	if (!s) {
-		return NULL;
-	}
-	s->size = size;
-	s->hash[0] = hash_text(text, size, 0xCBF29CE484222325ull);
-	s->hash[1] = hash_text(text, size, 0x6C62272E07BB0142ull);
-	pthread_mutex_lock(&lock);
-	known = shared_find(s);
-	pthread_mutex_unlock(&lock);
-	if (known) {
-		free(s);
-		return &known->pub;
-	}
-	r = transform_new(&s->transform, (const char *)text, size, error, sizeof(error));
+/* Transforms @text, that of @entry. Return: false without memory. */
+static bool shared_make(struct shared *s, const struct fatbin *f, const struct fatbin_entry *entry,
+			const uint8_t *text, size_t size) {
+	char error[IMAGE_TEXT_MAX / 2] = "";
+	size_t n;
+	int r = transform_new(&s->transform, (const char *)text, size, error, sizeof(error));
+
 	if (r == -ENOMEM) {
-		free(s);
-		return NULL;
+		return false;
 	}
 	if (r < 0) {
 		snprintf(s->refusal, sizeof(s->refusal), "its PTX can't be read: %s", error);
 		s->pub.refusal = s->refusal;
+		return true;
 	}
 	s->pub.transform = s->transform;
+	s->pub.code = s->transform->ptx;
+	if (s->transform->ptx && fatbin_options(f, entry, &n)) {
+		s->pub.code = s->wrapped =
+			fatbin_with_text(f, entry, s->transform->ptx, s->transform->ptx_size);
+	}
+	return s->pub.code || !s->transform->ptx;
+}
+
+/* Of @text, that of @entry. */
+static const struct image *image_of_text(const struct fatbin *f, const struct fatbin_entry *entry,
+					 const uint8_t *text, size_t size) {
+	struct shared *s = shared_new(), *known;
+	const uint8_t *header;
+	size_t n;
+
+	if (!s) {
+		return NULL;
+	}
+	header = fatbin_options(f, entry, &n);
+	s->size = size + n;
+	s->hash[0] = hash_text(text, size, hash_text(header, n, 0xCBF29CE484222325ull));
+	s->hash[1] = hash_text(text, size, hash_text(header, n, 0x6C62272E07BB0142ull));
+	pthread_mutex_lock(&lock);
+	known = shared_find(s);
+	pthread_mutex_unlock(&lock);
+	if (known) {
+		shared_free(s);
+		return &known->pub;
+	}
+	if (!shared_make(s, f, entry, text, size)) {
+		shared_free(s);
+		return NULL;
+	}
 	pthread_mutex_lock(&lock);
 	known = shared_find(s); /* another thread may have been faster */
 	if (!known) {
@@ -120,8 +152,7 @@ static const struct image *image_of_text(const uint8_t *text, size_t size) {
 	}
 	pthread_mutex_unlock(&lock);
 	if (known) {
-		transform_free(s->transform);
-		free(s);
+		shared_free(s);
 		return &known->pub;
 	}
 	return &s->pub;
@@ -154,7 +185,7 @@ static const struct image *image_of_fatbin(struct fatbin *f, unsigned sm) {
 	if (r < 0) {
 		return r == -ENOMEM ? NULL : refuse("its fat binary can't be read: %s", error);
 	}
-	return image_of_text(text, size);
+	return image_of_text(f, ptx, text, size);
 }
 
 static const struct image *image_of_bytes(const void *bytes, size_t size, unsigned sm) {
@@ -297,8 +328,7 @@ const struct image *image_put(const struct image *i) {
 	}
 	pthread_mutex_unlock(&lock);
 	if (!left) {
-		transform_free(s->transform);
-		free(s);
+		shared_free(s);
 	}
 	return NULL;
 }

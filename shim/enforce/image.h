@@ -14,7 +14,8 @@
 
 struct image {
 	const struct transform *transform; /* NULL: refused as a whole */
-	const char *refusal;		   /* why, else NULL */
+	const void *code; /* what is loaded: transform->ptx, or a fat binary of it; NULL: nothing */
+	const char *refusal; /* why, else NULL */
 };
 
 /*

@@ -10,6 +10,8 @@
  * - u16 kind (1 PTX, 2 ELF, 8 NVVM), u16 version 0x101, u32 header size (64 and more, as names and
  *   compiler options may follow), u64 payload size, padded to 8;
  * - at 16 u32 size of the compressed bytes, 0 if they are not; at 56 u64 size when unpacked;
+ * - at 20 u32 offset within the header of where the options for the compiler stand: u32 offset, u32
+ *   length; nvcc's -maxrregcount=40 and -Xptxas -dlcm=cg are " -maxrregcount=40 -dlcm=cg ";
  * - at 28 u32 architecture, 75 for sm_75;
  * - at 40 u64 flags: 0x2000 LZ4 (one raw block), 0x8000 zstd (one frame), 0x10000 scrambled,
  *   0x100000 architecture-specific (sm_90a), 0x200000 family-specific (sm_100f).
@@ -64,6 +66,8 @@ struct stored {
 	const uint8_t *bytes; /* borrowed from the input */
 	size_t size;
 	uint64_t flags;
+	const uint8_t *header; /* borrowed likewise; NULL: it is in no fat binary */
+	size_t header_size;
 	uint8_t *unpacked; /* owned; NULL until asked for, or if bytes needs no unpacking */
 };
 
@@ -251,6 +255,8 @@ static int read_entry(struct reader *r, const uint8_t *p, size_t left, size_t *r
 		e.suffix = 'f';
 	}
 	e.compressed = packed != 0;
+	s.header = p;
+	s.header_size = header;
 	s.bytes = p + header;
 	s.size = packed ? packed : (size_t)payload;
 	e.size = packed ? unpacked : s.size;
@@ -572,6 +578,63 @@ int fatbin_unpack(struct fatbin *f, const struct fatbin_entry *entry, char *erro
 	*ret_data = data;
 	*ret_size = n;
 	return 0;
+}
+
+static const struct stored *stored_of(const struct fatbin *f, const struct fatbin_entry *entry) {
+	const struct reader *r = (const struct reader *)f;
+
+	return &r->stored[entry - r->entries];
+}
+
+const uint8_t *fatbin_options(const struct fatbin *f, const struct fatbin_entry *entry,
+			      size_t *ret_size) {
+	const struct stored *s = stored_of(f, entry);
+	size_t at;
+
+	*ret_size = 0;
+	if (!s->header || s->header_size == FATBIN_ENTRY_HEADER_SIZE) {
+		return NULL;
+	}
+	at = load32(s->header + 20);
+	/* They may be anywhere if they don't stand where they are known to. */
+	if (at >= FATBIN_ENTRY_HEADER_SIZE && at + 8 <= s->header_size &&
+	    load32(s->header + at + 4) == 0) {
+		return NULL;
+	}
+	*ret_size = s->header_size - FATBIN_ENTRY_HEADER_SIZE;
+	return s->header + FATBIN_ENTRY_HEADER_SIZE;
+}
+
+static void store32(uint8_t *p, uint32_t v) {
+	memcpy(p, &v, sizeof(v));
+}
+
+static void store64(uint8_t *p, uint64_t v) {
+	memcpy(p, &v, sizeof(v));
+}
+
+void *fatbin_with_text(const struct fatbin *f, const struct fatbin_entry *entry, const char *text,
+		       size_t size) {
+	const struct stored *s = stored_of(f, entry);
+	size_t payload = (size / 8 + 1) * 8; /* it is terminated, too */
+	size_t body = s->header_size + payload;
+	uint8_t *container, *header;
+
+	container = calloc(1, FATBIN_HEADER_SIZE + body);
+	if (!container) {
+		return NULL;
+	}
+	header = container + FATBIN_HEADER_SIZE;
+	store32(container, FATBIN_MAGIC);
+	store32(container + 4, FATBIN_VERSION | FATBIN_HEADER_SIZE << 16);
+	store64(container + 8, body);
+	memcpy(header, s->header, s->header_size);
+	store64(header + 8, payload);
+	store32(header + 16, 0); /* not packed */
+	store64(header + 40, s->flags & ~(uint64_t)(FATBIN_FLAG_LZ4 | FATBIN_FLAG_ZSTD));
+	store64(header + 56, 0);
+	memcpy(header + s->header_size, text, size);
+	return container;
 }
 
 /* May a GPU of @sm be given PTX of this entry? sm_100f runs on 10.x; the exact minor versions of a

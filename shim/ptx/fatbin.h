@@ -73,6 +73,17 @@ int fatbin_new_from_file(struct fatbin **ret, const void *file, size_t size, cha
 int fatbin_unpack(struct fatbin *f, const struct fatbin_entry *entry, char *error,
 		  size_t error_size, const uint8_t **ret_data, size_t *ret_size);
 
+/* Where in @f's input the compiler's options for @entry stand, PTX: how many registers a thread may
+ * take, how loads are cached. NULL: it has none. They are known to be there, or can't be excluded.
+ */
+const uint8_t *fatbin_options(const struct fatbin *f, const struct fatbin_entry *entry,
+			      size_t *ret_size);
+
+/* A fat binary of one entry, which is @entry, one with options, with @text of @size bytes in
+ * it: all else of it is as it is stored, options included. To be freed; NULL: no memory. */
+void *fatbin_with_text(const struct fatbin *f, const struct fatbin_entry *entry, const char *text,
+		       size_t size);
+
 /* The PTX entry of image @image that a GPU of compute capability @sm would be given: the highest
  * not above it (0: the highest of all). NULL if there is none. */
 const struct fatbin_entry *fatbin_best_ptx(const struct fatbin *f, unsigned image, unsigned sm);

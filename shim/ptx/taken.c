@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "shim/ptx/sass.h"
 #include "shim/ptx/wait-first.h"
@@ -50,11 +52,28 @@ const struct fatbin_entry *taken_entry(const struct fatbin *f, unsigned image, u
 	return NULL;
 }
 
+/* PTX is compiled with the options that stand beside it. */
+static int wait_first_ptx(void **ret, const struct fatbin *f, const struct fatbin_entry *entry,
+			  const uint8_t *bytes, size_t size, char *error, size_t error_size) {
+	char *text = NULL;
+	void *container;
+	size_t n;
+	int r = wait_first_text(&text, (const char *)bytes, size, error, error_size);
+
+	if (r < 0 || !fatbin_options(f, entry, &n)) {
+		*ret = text;
+		return r;
+	}
+	container = fatbin_with_text(f, entry, text, strlen(text));
+	free(text);
+	*ret = container;
+	return container ? 0 : -ENOMEM;
+}
+
 int taken_wait_first(void **ret, struct fatbin *f, const struct fatbin_entry *entry, char *error,
 		     size_t error_size) {
 	uint8_t *code = NULL;
 	const uint8_t *bytes;
-	char *text = NULL;
 	size_t size;
 	int r;
 
@@ -72,8 +91,7 @@ int taken_wait_first(void **ret, struct fatbin *f, const struct fatbin_entry *en
 		r = sass_wait_first(&code, bytes, size, error, error_size);
 		*ret = code;
 	} else {
-		r = wait_first_text(&text, (const char *)bytes, size, error, error_size);
-		*ret = text;
+		r = wait_first_ptx(ret, f, entry, bytes, size, error, error_size);
 	}
 	return r;
 }

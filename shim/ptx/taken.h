@@ -19,7 +19,8 @@ const struct fatbin_entry *taken_entry(const struct fatbin *f, unsigned image, u
 				       bool force_jit, char *why, size_t why_size);
 
 /*
- * A copy of @entry, one of @f's, in which all kernels wait: PTX, terminated, or an ELF file.
+ * A copy of @entry, one of @f's, in which all kernels wait: PTX, terminated, or a fat binary of
+ * it where options stand beside it, or an ELF file.
  * Return: 0 with the copy, which becomes the caller's; -ENOTSUP if the kernels have to stay as they
  * are; others as fatbin_unpack() and wait_first_text(); all with @error (if not NULL).
  */

@@ -628,10 +628,85 @@ static void fatbin_takes_no_error_buffer(void **state) {
 	assert_null(fatbin_free(NULL));
 }
 
+/* What is put in the place of a packed text stands as nvcc itself leaves one that is not packed. */
+static void fatbin_with_another_text_keeps_the_options(void **state) {
+	struct bytes packed = image_load("options.fatbin");
+	struct bytes plain = image_load("options-no-compress.fatbin");
+	struct fatbin *f = image_read(packed), *again;
+	const uint8_t *text, *options;
+	uint8_t *ret;
+	size_t n;
+
+	assert_int_equal(f->n_entries, 1);
+	options = fatbin_options(f, &f->entries[0], &n);
+	assert_non_null(options);
+	assert_true(has(options, n, "-maxrregcount=40"));
+	assert_true(has(options, n, "-dlcm=cg"));
+	assert_int_equal(fatbin_unpack(f, &f->entries[0], NULL, 0, &text, &n), 0);
+	ret = fatbin_with_text(f, &f->entries[0], (const char *)text, n);
+	assert_non_null(ret);
+	assert_int_equal(fatbin_image_size(ret), plain.n);
+	assert_memory_equal(ret, plain.p, plain.n);
+	free(ret);
+	ret = fatbin_with_text(f, &f->entries[0], ".version 8.0", strlen(".version 8.0"));
+	assert_non_null(ret);
+	again = image_read((struct bytes){ret, fatbin_image_size(ret)});
+	assert_int_equal(again->n_entries, 1);
+	assert_int_equal(again->entries[0].sm, 90);
+	options = fatbin_options(again, &again->entries[0], &n);
+	assert_true(has(options, n, " -maxrregcount=40 "));
+	assert_int_equal(fatbin_unpack(again, &again->entries[0], NULL, 0, &text, &n), 0);
+	assert_int_equal(n, strlen(".version 8.0"));
+	assert_memory_equal(text, ".version 8.0", n);
+	fatbin_free(again);
+	free(ret);
+	fatbin_free(f);
+	free(plain.p);
+	free(packed.p);
+}
+
+/* Nor texts that are in no fat binary, nor other entries. */
+static void fatbin_entries_have_no_options_otherwise(void **state) {
+	for (size_t i = 0; i < N_OF(files); i++) {
+		struct bytes b = image_load(files[i]);
+		struct fatbin *f = NULL;
+		size_t n;
+
+		assert_int_equal(fatbin_new_from_file(&f, b.p, b.n, NULL, 0), 0);
+		for (size_t e = 0; e < f->n_entries; e++) {
+			assert_null(fatbin_options(f, &f->entries[e], &n));
+			assert_int_equal(n, 0);
+		}
+		fatbin_free(f);
+		free(b.p);
+	}
+}
+
+/* They are taken for some where they can't be excluded. */
+static void fatbin_options_that_stand_elsewhere_are_kept(void **state) {
+	static const uint32_t wrong[] = {0, 63, 96, UINT32_MAX};
+	size_t n;
+
+	for (size_t i = 0; i < N_OF(wrong); i++) {
+		struct bytes b = image_load("default.fatbin");
+		struct fatbin *f;
+
+		memcpy(b.p + 16 + 20, &wrong[i], sizeof(wrong[i]));
+		f = image_read(b);
+		assert_non_null(fatbin_options(f, &f->entries[0], &n));
+		assert_int_equal(n, 16);
+		fatbin_free(f);
+		free(b.p);
+	}
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fatbin_reads_every_compression),
 		cmocka_unit_test(fatbin_unpacks_to_the_same_text),
+		cmocka_unit_test(fatbin_with_another_text_keeps_the_options),
+		cmocka_unit_test(fatbin_entries_have_no_options_otherwise),
+		cmocka_unit_test(fatbin_options_that_stand_elsewhere_are_kept),
 		cmocka_unit_test(fatbin_picks_what_the_driver_would),
 		cmocka_unit_test(fatbin_knows_how_long_an_image_is),
 		cmocka_unit_test(fatbin_unwraps_descriptors_only),

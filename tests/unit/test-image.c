@@ -15,6 +15,7 @@
 
 #include "shim/enforce/image.h"
 #include "shim/ptx/elf-file.h"
+#include "shim/ptx/fatbin.h"
 #include "shim/ptx/sass.h"
 
 static bool is_code(const char *image) {
@@ -103,12 +104,89 @@ static void texts_in_memory(void **state) {
 	free(ret);
 }
 
+static bool has(const void *image, const char *what) {
+	return memmem(image, fatbin_image_size(image), what, strlen(what)) != NULL;
+}
+
+/* The only text of @image, to be freed. */
+static char *text_of(const void *image) {
+	const uint8_t *text;
+	struct fatbin *f;
+	char *ret;
+	size_t n;
+
+	assert_int_equal(fatbin_new(&f, image, fatbin_image_size(image), NULL, 0), 0);
+	assert_int_equal(f->n_entries, 1);
+	assert_int_equal(fatbin_unpack(f, &f->entries[0], NULL, 0, &text, &n), 0);
+	ret = strndup((const char *)text, n);
+	fatbin_free(f);
+	assert_non_null(ret);
+	return ret;
+}
+
+/* To be freed. */
+static char *read_image(const char *path) {
+	char *ret = calloc(1, 4096);
+	FILE *f = fopen(path, "re");
+
+	assert_true(ret && f && fread(ret, 1, 4095, f) > 0);
+	fclose(f);
+	return ret;
+}
+
+static const char *path_of(const char *name, char ret[static 4096]) {
+	snprintf(ret, 4096, "%s/%s", getenv("SBEET_TEST_IMAGES"), name);
+	return ret;
+}
+
+/* The driver compiles what it is given with them: the text that waits, and twins. */
+static void texts_keep_the_options_beside_them(void **state) {
+	char path[4096];
+	void *waits_first = image_wait_first(NULL, path_of("options.fatbin", path), SMS(90), 1);
+	const struct image *twins = image_get(NULL, path, 90);
+	char *text;
+
+	assert_non_null(waits_first);
+	assert_true(has(waits_first, " -maxrregcount=40 ") && has(waits_first, "-dlcm=cg "));
+	text = text_of(waits_first);
+	assert_non_null(strstr(text, "griddepcontrol.wait;"));
+	free(text);
+	assert_true(has(twins->code, " -maxrregcount=40 ") && has(twins->code, "-dlcm=cg "));
+	text = text_of(twins->code);
+	assert_string_equal(text, twins->transform->ptx);
+	free(text);
+	image_put(twins);
+	free(waits_first);
+}
+
+/* The answer to the one is none to the other; however it is packed. */
+static void the_same_text_without_options_is_another_one(void **state) {
+	const struct image *with, *again, *without;
+	char path[4096], *text, *image;
+
+	with = image_get(NULL, path_of("options-no-compress.fatbin", path), 90);
+	image = read_image(path);
+	text = text_of(image);
+	without = image_get(text, NULL, 90);
+	again = image_get(NULL, path_of("options.fatbin", path), 90);
+	assert_ptr_equal(with, again);
+	assert_ptr_not_equal(with, without);
+	assert_ptr_equal(without->code, without->transform->ptx);
+	image_put(with);
+	image_put(again);
+	image_put(without);
+	free(text);
+	free(image);
+}
+
 int main(void) {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(images_of_which_the_driver_compiles_the_ptx),
 		cmocka_unit_test(machine_code_that_the_driver_takes),
 		cmocka_unit_test(others_stay),
 		cmocka_unit_test(texts_in_memory),
+		cmocka_unit_test(texts_keep_the_options_beside_them),
+		cmocka_unit_test(the_same_text_without_options_is_another_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,11 @@ done
 	--image3="kind=ptx,sm=75,file=$tmp/scale-75.ptx" --image3="kind=elf,sm=90,file=$tmp/scale-90.cubin"
 "$bin/fatbinary" --64 --create "$out/choice.fatbin" \
 	--image3="kind=elf,sm=90,file=$tmp/scale-90.cubin" --image3="kind=elf,sm=90a,file=$tmp/scale-90a.cubin"
+# PTX with options for the compiler, packed and not.
+for packed in "" -no-compress; do
+	"$bin/nvcc" -fatbin $packed -maxrregcount=40 -Xptxas -dlcm=cg -gencode arch=compute_90,code=compute_90 \
+		"$here/scale.cu" -o "$out/options$packed.fatbin" 2>/dev/null
+done
 # PTX beside code for link-time optimisation.
 "$bin/nvcc" -fatbin -gencode arch=compute_75,code=compute_75 -gencode arch=compute_90,code=lto_90 "$here/scale.cu" \
 	-o "$out/lto.fatbin"

@@ -116,6 +116,41 @@ static CUresult loading_end(struct loading *l, CUresult rc) {
 
 /* ---- modules ---- */
 
+/* The program's own beside what is loaded in its place, compiled alike. */
+static CUresult load_own_module(CUmodule *ret, struct loading *l) {
+	const struct real *real = real_get();
+
+	return l->image ? real->cuModuleLoadDataEx(ret, l->image, l->jit.n, l->jit.options,
+						   l->jit.values)
+			: real->cuModuleLoad(ret, l->path);
+}
+
+/* Loads what there is in the place of the program's image. What the driver compiles must be told of
+ * as the program's own. */
+static CUresult load_module_instead(struct loading *l, unsigned n, CUjit_option *options,
+				    void **values) {
+	const struct real *real = real_get();
+	CUmodule own = NULL;
+	CUresult rc;
+
+	if (dependent_is_compiled(l->instead.image)) {
+		rc = load_own_module(&own, l);
+		if (rc != CUDA_SUCCESS) {
+			return rc;
+		}
+	}
+	rc = real->cuModuleLoadDataEx(l->module, l->instead.image, n, options, values);
+	if (rc == CUDA_SUCCESS && own &&
+	    !dependent_tells_the_same(l->image, l->path, *l->module, own)) {
+		real->cuModuleUnload(*l->module);
+		rc = CUDA_ERROR_NOT_SUPPORTED;
+	}
+	if (own) {
+		real->cuModuleUnload(own);
+	}
+	return rc;
+}
+
 /* Loads what there is in the place of @image or @path; without success the caller loads those. */
 static struct loading module_loading(CUmodule *module, const void *image, const char *path,
 				     unsigned n, CUjit_option *options, void **values) {
@@ -124,12 +159,12 @@ static struct loading module_loading(CUmodule *module, const void *image, const 
 			    .path = path,
 			    .jit = options_of(n, options, values),
 			    .instead = instead_of(false, image, path, n, values)};
-	const struct real *real = real_get();
+	int token;
 
-	if (l.instead.image && real->cuModuleLoadDataEx) {
-		instead_take(&l.instead,
-			     real->cuModuleLoadDataEx(module, l.instead.image, n, options, values),
-			     values);
+	if (l.instead.image && module && real_get()->cuModuleLoadDataEx) {
+		token = state_enter();
+		instead_take(&l.instead, load_module_instead(&l, n, options, values), values);
+		state_leave(token);
 	}
 	return l;
 }
@@ -209,36 +244,65 @@ static void library_options_deinit(struct library_options *o) {
 	free(o->values);
 }
 
-/* The driver reads and compiles a library later on, or never; here it does so now, for then it is
- * too late to take another one. */
-static CUresult library_load_now(CUlibrary library) {
-	CUmodule module;
-	int token = state_enter();
-	CUresult rc = real_get()->cuLibraryGetModule(&module, library);
+/* The same of a library: see load_own_module(). */
+static CUresult load_own_library(CUlibrary *ret, struct loading *l) {
+	const struct real *real = real_get();
 
-	if (rc != CUDA_SUCCESS) {
-		real_get()->cuLibraryUnload(library);
+	return l->image ? real->cuLibraryLoadData(ret, l->image, l->jit.options, l->jit.values,
+						  l->jit.n, NULL, NULL, 0)
+			: real->cuLibraryLoadFromFile(ret, l->path, l->jit.options, l->jit.values,
+						      l->jit.n, NULL, NULL, 0);
+}
+
+/* The driver reads and compiles a library later on, or never; here it does so now, for then it is
+ * too late to take another one. @own: NULL, or to be compared with. */
+static CUresult check_library(const struct loading *l, CUlibrary library, CUlibrary own) {
+	const struct real *real = real_get();
+	CUmodule module, own_module;
+	CUresult rc = real->cuLibraryGetModule(&module, library);
+
+	if (rc == CUDA_SUCCESS && own) {
+		rc = real->cuLibraryGetModule(&own_module, own);
 	}
-	state_leave(token);
+	if (rc == CUDA_SUCCESS && own &&
+	    !dependent_tells_the_same(l->image, l->path, module, own_module)) {
+		rc = CUDA_ERROR_NOT_SUPPORTED;
+	}
+	if (rc != CUDA_SUCCESS) {
+		real->cuLibraryUnload(library);
+	}
 	return rc;
 }
 
-static void library_load_instead(struct instead *i, CUlibrary *library, CUjit_option *jit_options,
-				 void **jit_values, unsigned n_jit, const CUlibraryOption *options,
-				 void *const *values, unsigned n) {
-	const struct real *real = real_get();
-	CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
-	struct library_options o;
+/* What is asked of the driver for a library. */
+struct library_call {
+	CUjit_option *jit_options;
+	void **jit_values;
+	unsigned n_jit;
+	struct library_options others;
+};
 
-	if (!i->image || !library || !real->cuLibraryGetModule) {
-		return;
+/* As load_module_instead(). */
+static CUresult load_library_instead(struct loading *l, const struct library_call *c) {
+	const struct real *real = real_get();
+	CUlibrary own = NULL;
+	CUresult rc;
+
+	if (dependent_is_compiled(l->instead.image)) {
+		rc = load_own_library(&own, l);
+		if (rc != CUDA_SUCCESS) {
+			return rc;
+		}
 	}
-	if (library_options_init(&o, n, options, values)) {
-		rc = real->cuLibraryLoadData(library, i->image, jit_options, jit_values, n_jit,
-					     o.options, o.values, o.n);
+	rc = real->cuLibraryLoadData(l->library, l->instead.image, c->jit_options, c->jit_values,
+				     c->n_jit, c->others.options, c->others.values, c->others.n);
+	if (rc == CUDA_SUCCESS) {
+		rc = check_library(l, *l->library, own);
 	}
-	library_options_deinit(&o);
-	instead_take(i, rc == CUDA_SUCCESS ? library_load_now(*library) : rc, jit_values);
+	if (own) {
+		real->cuLibraryUnload(own);
+	}
+	return rc;
 }
 
 static struct loading library_loading(CUlibrary *library, const void *image, const char *path,
@@ -250,9 +314,21 @@ static struct loading library_loading(CUlibrary *library, const void *image, con
 			    .path = path,
 			    .jit = options_of(n_jit, jit_options, jit_values),
 			    .instead = instead_of(true, image, path, n_jit, jit_values)};
+	struct library_call c = {
+		.jit_options = jit_options, .jit_values = jit_values, .n_jit = n_jit};
+	CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
+	int token;
 
-	library_load_instead(&l.instead, library, jit_options, jit_values, n_jit, options, values,
-			     n);
+	if (!l.instead.image || !library || !real_get()->cuLibraryGetModule) {
+		return l;
+	}
+	token = state_enter();
+	if (library_options_init(&c.others, n, options, values)) {
+		rc = load_library_instead(&l, &c);
+	}
+	library_options_deinit(&c.others);
+	state_leave(token);
+	instead_take(&l.instead, rc, jit_values);
 	return l;
 }
 

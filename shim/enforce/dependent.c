@@ -5,7 +5,9 @@
 
 #include "shim/enforce/dependent.h"
 
+#include <elf.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #include "shim/base/hot.h"
 #include "shim/base/log.h"
@@ -52,6 +54,44 @@ void *dependent_image(bool is_library, const void *image, const char *path) {
 		log_line(LOG_LEVEL_DEBUG, "Kernels are loaded for dependent launches");
 	}
 	return ret;
+}
+
+bool dependent_is_compiled(const void *image) {
+	return memcmp(image, ELFMAG, SELFMAG) != 0;
+}
+
+static bool function_tells_the_same(const struct real *real, CUfunction f, CUfunction own) {
+	for (int i = 0; i < CU_FUNC_ATTRIBUTE_MAX; i++) {
+		CUfunction_attribute what = (CUfunction_attribute)i;
+		int value = 0, own_value = 0;
+		CUresult rc = real->cuFuncGetAttribute(&value, what, f);
+
+		if (real->cuFuncGetAttribute(&own_value, what, own) != rc || value != own_value) {
+			return false;
+		}
+	}
+	return true;
+}
+
+bool dependent_tells_the_same(const void *image, const char *path, CUmodule module, CUmodule own) {
+	const struct real *real = real_get();
+	struct context *c = context_current();
+	const struct image *i = c ? image_get(image, path, context_sm(c)) : NULL;
+	bool same = i && i->transform && real->cuFuncGetAttribute && real->cuModuleGetFunction;
+	CUfunction f, own_f;
+
+	for (size_t k = 0; same && k < i->transform->n_kernels; k++) {
+		const char *name = i->transform->kernels[k].name;
+
+		same = real->cuModuleGetFunction(&f, module, name) == CUDA_SUCCESS &&
+		       real->cuModuleGetFunction(&own_f, own, name) == CUDA_SUCCESS &&
+		       function_tells_the_same(real, f, own_f);
+	}
+	image_put(i);
+	if (!same) {
+		log_line(LOG_LEVEL_DEBUG, "Code is left alone: with a wait its kernels are others");
+	}
+	return same;
 }
 
 /* As a dependent kernel. */

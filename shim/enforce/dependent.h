@@ -41,6 +41,16 @@ void dependent_allow(bool is_allowed);
  * freed. Calls the driver. */
 void *dependent_image(bool is_library, const void *image, const char *path);
 
+/* Whether the driver compiles @image, what dependent_image() gave. Then it may need other
+ * registers, for instance, than the program's own. Machine code is told of as it was: its notes
+ * stay. */
+bool dependent_is_compiled(const void *image);
+
+/* Whether the driver tells the same of each kernel of @module, in which all wait first, as of
+ * @own's: registers, sizes, versions; from these follows how many blocks fit on an SM. @image,
+ * @path: as above. In the current context. Calls the driver. */
+bool dependent_tells_the_same(const void *image, const char *path, CUmodule module, CUmodule own);
+
 /* Of a stream where no kernel was launched. */
 #define DEPENDENT_TURN_NONE 0
 

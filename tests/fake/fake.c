@@ -50,6 +50,7 @@ static _Atomic(struct tally *) tallies;
 static _Thread_local struct tally *tally;
 static _Atomic unsigned twin_registers, dependent_launches, careless_launches;
 static _Atomic bool waits_first, refuses_waits, refuses_dependent;
+static _Atomic int varies = -1;
 static _Atomic bool gate_closed;
 static _Atomic unsigned at_gate, trampled;
 
@@ -484,6 +485,17 @@ static bool is_code(const char *image) {
 
 static bool has_wait(const char *image) {
 	return is_code(image) ? code_waits(image) : strstr(image, "griddepcontrol.wait;") != NULL;
+}
+
+void fake_vary(int attribute) {
+	atomic_store(&varies, attribute);
+}
+
+CUresult do_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function) {
+	static _Atomic int n;
+
+	*value = (int)attribute == atomic_load(&varies) ? atomic_fetch_add(&n, 1) : 32;
+	return CUDA_SUCCESS;
 }
 
 static bool text_waits_first(const char *text) {

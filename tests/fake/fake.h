@@ -48,6 +48,9 @@ FAKE_EXPORT unsigned fake_careless_launches(void);
 /* What the driver does not take: texts with kernels that wait, dependent launches. */
 FAKE_EXPORT void fake_refuse(bool waits, bool dependent);
 
+/* From now on no two answers of cuFuncGetAttribute() about @attribute are the same; -1: all are. */
+FAKE_EXPORT void fake_vary(int attribute);
+
 /* CU_JIT_MAX_REGISTERS of the last module that the shim loaded; 0: not given. */
 FAKE_EXPORT unsigned fake_twin_registers(void);
 

@@ -268,6 +268,11 @@ static int do_refuse(int n) {
 	return 0;
 }
 
+static int do_vary(int n) {
+	fake_vary(n);
+	return 0;
+}
+
 /* So many launches by cuLaunchKernelEx(), with another attribute if @n is odd. */
 static int do_launch_ex(int n) {
 	CUlaunchAttribute none = {.id = CU_LAUNCH_ATTRIBUTE_IGNORE};
@@ -629,6 +634,7 @@ static const struct {
 	{"code", do_code},
 	{"code-library", do_code_library},
 	{"refuse", do_refuse},
+	{"vary", do_vary},
 	{"launch-ex", do_launch_ex},
 	{"other-launch", do_other_launch},
 	{"cooperative-launch", do_cooperative_launch},

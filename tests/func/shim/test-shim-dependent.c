@@ -7,10 +7,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 /* after the above, as cmocka demands */
 #include <cmocka.h>
 
 #include "mini.h"
+
+/* Up to CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED and its like. */
+#define ATTRIBUTES 16
 
 /* In jobs under terms: the first launch of one goes the long way, the others go the short one. */
 static void begin(struct mini *m) {
@@ -110,6 +114,33 @@ static void no_dependent_launch_is_behind_anything_else(void **state) {
 	mini_do(m, "@0 careless-launches", 0);
 }
 
+/* What the driver tells of a kernel is what it tells of the program's own: else that is loaded.
+ * Machine code is not compiled. */
+static void kernels_of_which_something_else_is_told_are_not(void **state) {
+	struct mini *m = *state;
+	char vary[32];
+
+	begin(m);
+	for (int attribute = 0; attribute < ATTRIBUTES; attribute++) {
+		snprintf(vary, sizeof(vary), "@0 vary %d", attribute);
+		mini_do(m, vary, 0);
+		mini_do(m, "@0 module", 0);
+		launch_in_job(m, "@0 launch 2");
+		mini_do(m, "@0 library", 0);
+		launch_in_job(m, "@0 launch 2");
+	}
+	mini_do(m, "@0 dependent-launches", 0);
+	mini_do(m, "@0 module-log 800", 400); /* not a quarter */
+	mini_do(m, "@0 code", 0);
+	launch_in_job(m, "@0 launch 2");
+	mini_do(m, "@0 dependent-launches", 1);
+	mini_do(m, "@0 vary -1", 0);
+	mini_do(m, "@0 module", 0);
+	launch_in_job(m, "@0 launch 2");
+	mini_do(m, "@0 dependent-launches", 2);
+	mini_do(m, "@0 careless-launches", 0);
+}
+
 static void other_kernels_are_not(void **state) {
 	struct mini *m = *state;
 
@@ -194,6 +225,7 @@ int main(void) {
 		CASE(kernels_of_libraries_are_too),
 		CASE(kernels_of_machine_code_are_too),
 		CASE(no_dependent_launch_is_behind_anything_else),
+		CASE(kernels_of_which_something_else_is_told_are_not),
 		CASE(other_kernels_are_not),
 		CASE(nobody_asked_so_launches_are_the_program_s_own),
 		CASE(captured_launches_are_as_the_program_has_them),

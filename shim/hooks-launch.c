@@ -229,7 +229,7 @@ static CUresult launch_config(const struct launch *l) {
 /* ---- the functions that programs launch most kernels with: the short way ---- */
 
 static inline CUresult launch_in_turn(const struct route_use *u, const struct real *real,
-				      const CUlaunchConfig *config, CUfunction f, void **params,
+				      CUlaunchConfig *config, CUfunction f, void **params,
 				      void **extra, bool per_thread) {
 	uint64_t *turn = u->shape->waits_first ? &u->worker->route.use->turn : NULL;
 

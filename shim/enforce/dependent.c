@@ -94,43 +94,44 @@ bool dependent_tells_the_same(const void *image, const char *path, CUmodule modu
 	return same;
 }
 
-/* As a dependent kernel. */
-static CUresult launch_dependent(const struct real *real, const CUlaunchConfig *config,
-				 CUfunction function, void **params, void **extra,
-				 bool per_thread) {
+/* @config has no attributes. */
+static inline CUresult launch_dependent(const struct real *real, CUlaunchConfig *config,
+					CUfunction function, void **params, void **extra,
+					bool per_thread) {
 	CUlaunchAttribute serialization = {
 		.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
 		.value.programmaticStreamSerializationAllowed = 1,
 	};
-	CUlaunchConfig c = *config;
+	CUresult rc;
 
-	c.attrs = &serialization;
-	c.numAttrs = 1;
-	return (per_thread ? real->cuLaunchKernelEx_ptsz : real->cuLaunchKernelEx)(&c, function,
-										   params, extra);
+	config->attrs = &serialization;
+	config->numAttrs = 1;
+	rc = (per_thread ? real->cuLaunchKernelEx_ptsz : real->cuLaunchKernelEx)(config, function,
+										 params, extra);
+	config->attrs = NULL;
+	config->numAttrs = 0;
+	return rc;
 }
 
-HOT_CODE CUresult dependent_launch(const struct real *real, uint64_t *turn,
-				   const CUlaunchConfig *config, CUfunction function, void **params,
-				   void **extra, bool per_thread) {
-	CUresult rc = CUDA_ERROR_NOT_SUPPORTED;
-	uint64_t now;
+HOT_CODE CUresult dependent_launch(const struct real *real, uint64_t *turn, CUlaunchConfig *config,
+				   CUfunction function, void **params, void **extra,
+				   bool per_thread) {
+	uint64_t now = atomic_load(&dependent_turn);
+	bool in_turn = turn && config->numAttrs == 0;
+	CUresult rc;
 
-	if (config->numAttrs > 0) {
-		turn = NULL;
+	if (HOT_EXPECT(in_turn && *turn == now)) {
+		rc = launch_dependent(real, config, function, params, extra, per_thread);
+		if (HOT_EXPECT(rc == CUDA_SUCCESS)) {
+			return rc;
+		}
 	}
-	if (!turn) {
+	if (!in_turn) {
 		dependent_end_turn();
 	}
-	now = atomic_load(&dependent_turn);
-	if (turn && *turn == now) {
-		rc = launch_dependent(real, config, function, params, extra, per_thread);
-	}
-	if (rc != CUDA_SUCCESS) {
-		rc = (per_thread ? real->cuLaunchKernelEx_ptsz
-				 : real->cuLaunchKernelEx)(config, function, params, extra);
-	}
-	if (turn && rc == CUDA_SUCCESS) {
+	rc = (per_thread ? real->cuLaunchKernelEx_ptsz : real->cuLaunchKernelEx)(config, function,
+										 params, extra);
+	if (in_turn && rc == CUDA_SUCCESS) {
 		*turn = now;
 	}
 	return rc;

@@ -67,9 +67,9 @@ static inline void dependent_end_turn(void) {
 
 /* Launches @function as @config says, into a stream that is not being captured, while there are
  * kernels that wait first of all. @turn: of the stream, if @function is one of those: then it is a
- * dependent kernel where it can be; else NULL. @per_thread: as by a _ptsz function. Return: the
- * driver's result; if it is an error, nothing was launched. */
-CUresult dependent_launch(const struct real *real, uint64_t *turn, const CUlaunchConfig *config,
+ * dependent kernel where it can be; else NULL. Writes into @config. @per_thread: as by a _ptsz
+ * function. Return: the driver's result; if it is an error, nothing was launched. */
+CUresult dependent_launch(const struct real *real, uint64_t *turn, CUlaunchConfig *config,
 			  CUfunction function, void **params, void **extra, bool per_thread);
 
 /* The same for @l, a kernel that waits first of all, into @at. */

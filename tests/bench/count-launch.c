@@ -34,9 +34,13 @@
 #define BYTES 64
 #define CALLS 16 /* different functions of the driver in one operation */
 
-static const char image[] =
-	".version 7.0\n.target sm_75\n.address_size 64\n"
-	".visible .entry nothing() { ret; }\n";
+#define NOTHING ".address_size 64\n.visible .entry nothing() { ret; }\n"
+
+/* For GPUs of any kind; with SBEET_DEPENDENT=1 one that is launched as a dependent kernel. */
+static const char *image(void) {
+	return getenv("SBEET_DEPENDENT") ? ".version 7.8\n.target sm_90\n" NOTHING
+					 : ".version 7.0\n.target sm_75\n" NOTHING;
+}
 
 /* ---- the program that is watched ---- */
 
@@ -102,9 +106,9 @@ static void watched(void) {
 	check(cuInit(0));
 	check(cuDevicePrimaryCtxRetain(&context, 0));
 	check(cuCtxSetCurrent(context));
-	check(cuModuleLoadData(&module, image));
+	check(cuModuleLoadData(&module, image()));
 	check(cuModuleGetFunction(&function, module, "nothing"));
-	check(cuLibraryLoadData(&library, image, NULL, NULL, 0, NULL, NULL, 0));
+	check(cuLibraryLoadData(&library, image(), NULL, NULL, 0, NULL, NULL, 0));
 	check(cuLibraryGetKernel(&kernel, library, "nothing"));
 	check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
 	check(cuMemAlloc_v2(&memory, BYTES));

@@ -3,7 +3,7 @@
 # in which one can be confined, on the simulated GPU.
 #
 # usage: SBEET_BUILD=BUILD [CASES=TEXT] count-launch.sh
-# CASES: only those whose names begin like this.
+# CASES: only those whose names begin like this. SBEET_DEPENDENT=1: launches are dependent ones, under terms.
 . "$(dirname "$0")/../apps/lib.sh"
 
 # CASE POLICY: one line an operation. Jobs outlast a step-by-step look at their launches.

@@ -9,7 +9,8 @@
 #           mps-level       MPS; each task's stream priority by its deadline: -5, -4, ...
 #           host            MPS; empty kernels and copies of 4 bytes: what the host alone misses
 #           fcfs, steer ... that policy of sbeetd, under MPS
-#           steer+guard=off ... likewise, with that parameter of the policy
+#           steer+guard=off ... likewise, with that parameter of the policy; steer+dependent=on: kernels are launched
+#                           as dependent ones. COLUMNS="steer steer+dependent=on" has both.
 # Families: mixed           kernels and copies of 1 to 8 ms
 #           long            kernels with blocks of 1 ms, and networks of 100 small kernels
 #

@@ -7,6 +7,7 @@
 # usage: frameworks.sh [PROGRAM...]     (all of the list below)
 #
 # POLICY (even). FLIP=yes: the pairs' max-sms changes all the time; under `steer` their sets follow at once.
+# SBEET_DEPENDENT=1: under the shim kernels are launched as dependent ones; without it code is left alone.
 #
 # The table for the README is $OUT/frameworks.md (stdout, too). Exit 0 if all results are equal.
 #

@@ -1,6 +1,9 @@
 # manage.sh: what the scripts share that run programs of others' making under the shim on a real GPU:
 # MPS, sbeetd and traces of their own. Sourced with $here, the bundle's folder, set.
 #
+# SBEET_DEPENDENT=1: programs under the shim launch their kernels as dependent ones; without it their code is left
+# alone. Under steer a column with its parameter has the same: steer+dependent=on.
+#
 # The tools have all of the bundle's libraries; programs only libsbeet.so. PRELOAD: more libraries for sbeetd
 # and all programs.
 

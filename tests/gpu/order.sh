@@ -6,6 +6,7 @@
 #
 # FRAMES (400): of each program. SEED (1): of the first of each two, the second one has the next; the same in each run.
 # POLICIES (steer even). PROGRAMS ("order graph").
+# SBEET_DEPENDENT=1: under the shim kernels are launched as dependent ones; without it code is left alone.
 # Exit 1 if a result was wrong.
 set -u
 

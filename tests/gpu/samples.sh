@@ -6,6 +6,8 @@
 #
 # usage: samples.sh FOLDER [PROGRAM...]
 #
+# SBEET_DEPENDENT=1: under the shim kernels are launched as dependent ones; without it code is left alone.
+#
 # Times and rates differ from run to run, and so does the order in which blocks print: numbers with a
 # unit or a point are left out of what is compared, and lines are sorted. What fails under MPS without
 # sbeet too is not ours. The table is $OUT/samples.md (stdout too), what they wrote in $OUT/samples.tar.gz. Exit 0 if

@@ -10,7 +10,8 @@
 #          priority         MPS; CUDA_MPS_CLIENT_PRIORITY=1 for the other
 #          fixed-N          MPS; the urgent ones on N SMs, the other on the rest (green contexts of their own)
 #          preempt          without MPS, under policy steer, which preempts the other for the urgent one
-#          steer ...        that policy of sbeetd, under MPS, without profiles; steer+yield=off: with that parameter
+#          steer ...        that policy of sbeetd, under MPS, without profiles; steer+yield=off: with that parameter;
+#                           steer+dependent=on: kernels are launched as dependent ones
 # Cells: OTHER:MODE:PERIOD_MS:DEADLINE_MS, see frameworks/scenario.py; `none` is the urgent one with the
 # other programs there but idle: alone on the same terms; MODE `idle` is the other one alone. By default all of
 # OTHERS (none train products copies inference) x MODES (eager:33:12 graph:33:12 eager:10:6 graph:10:6), and each

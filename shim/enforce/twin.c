@@ -74,11 +74,29 @@ bool twin_allows(struct twin *t, struct context *c, const struct launch *l) {
 	       build_make_ready(t->build, c) && !build_misses_variable(t->build, t->info);
 }
 
-static unsigned ask_occupancy(const struct twin *t, int threads, unsigned shared) {
+/* A twin may take more registers than the original, so that blocks of the program's size are too
+ * large for it. */
+static bool takes_block(const struct twin *t, const struct real *real, CUdevice device,
+			int threads) {
+	const CUfunction_attribute what = CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK;
+	CUresult rc;
+	int most = 0;
+
+	if (t->build->is_library) {
+		rc = real->cuKernelGetAttribute(&most, what, (CUkernel)t->handle, device);
+	} else {
+		rc = real->cuFuncGetAttribute(&most, what, t->handle);
+	}
+	return rc == CUDA_SUCCESS && threads <= most;
+}
+
+/* 0: none can be launched. */
+static unsigned ask_occupancy(const struct twin *t, CUdevice device, int threads, unsigned shared) {
 	const struct real *real = real_get();
 	int n = 0;
 
-	if (real->cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, t->handle, threads, shared) !=
+	if (!takes_block(t, real, device, threads) ||
+	    real->cuOccupancyMaxActiveBlocksPerMultiprocessor(&n, t->handle, threads, shared) !=
 		    CUDA_SUCCESS ||
 	    n < 0) {
 		return 0;
@@ -108,7 +126,7 @@ unsigned twin_occupancy(struct twin *t, const struct context *c, const struct la
 	if (known & 1 && known >> 9 == shape) {
 		return known >> 1 & SHAPE_BLOCKS_MAX;
 	}
-	blocks = ask_occupancy(t, (int)threads, l->shared_bytes);
+	blocks = ask_occupancy(t, device, (int)threads, l->shared_bytes);
 	atomic_store_explicit(at, shape << 9 | blocks << 1 | 1, memory_order_relaxed);
 	return (unsigned)blocks;
 }

@@ -494,8 +494,13 @@ void fake_vary(int attribute) {
 CUresult do_cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction function) {
 	static _Atomic int n;
 
-	*value = (int)attribute == atomic_load(&varies) ? atomic_fetch_add(&n, 1) : 32;
+	*value = (int)attribute == atomic_load(&varies) ? atomic_fetch_add(&n, 1) : 1024;
 	return CUDA_SUCCESS;
+}
+
+CUresult do_cuKernelGetAttribute(int *value, CUfunction_attribute attribute, CUkernel kernel,
+				 CUdevice device) {
+	return do_cuFuncGetAttribute(value, attribute, (CUfunction)kernel);
 }
 
 static bool text_waits_first(const char *text) {

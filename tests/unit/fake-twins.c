@@ -295,6 +295,17 @@ static CUresult fake_Occupancy(int *n, CUfunction f, int threads, size_t shared)
 	return CUDA_SUCCESS;
 }
 
+static CUresult fake_FuncGetAttribute(int *value, CUfunction_attribute a, CUfunction f) {
+	*value = fake.twin_threads;
+	return a == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? CUDA_SUCCESS
+							    : CUDA_ERROR_INVALID_VALUE;
+}
+
+static CUresult fake_KernelGetAttribute(int *value, CUfunction_attribute a, CUkernel k,
+					CUdevice device) {
+	return fake_FuncGetAttribute(value, a, (CUfunction)k);
+}
+
 static bool is_twin(const struct fake_function *f) {
 	return !strncmp(f->name, TWIN_PREFIX, strlen(TWIN_PREFIX));
 }
@@ -378,6 +389,8 @@ static const struct real real_table = {
 	.cuLaunchKernel_ptsz = fake_LaunchKernel,
 	.cuLaunchKernelEx = fake_LaunchKernelEx,
 	.cuLaunchKernelEx_ptsz = fake_LaunchKernelEx,
+	.cuFuncGetAttribute = fake_FuncGetAttribute,
+	.cuKernelGetAttribute = fake_KernelGetAttribute,
 	.cuFuncSetAttribute = fake_FuncSetAttribute,
 	.cuFuncSetCacheConfig = fake_FuncSetCacheConfig,
 	.cuKernelSetAttribute = fake_KernelSetAttribute,
@@ -406,6 +419,7 @@ int fake_setup(void **state) {
 	fake.sm[0] = fake.sm[1] = 75;
 	fake.contexts[1].device = 1;
 	fake.current = &fake.contexts[0];
+	fake.twin_threads = 1024;
 	fake_n_transforms = 0;
 	return 0;
 }

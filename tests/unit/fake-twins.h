@@ -53,7 +53,8 @@ extern struct fake {
 	struct fake_function functions[64];
 	unsigned n_functions;
 	unsigned n_loads, n_unloads, n_allocs, n_copies;
-	struct jit jit; /* of the last load, but for the log */
+	struct jit jit;	  /* of the last load, but for the log */
+	int twin_threads; /* that a twin's blocks may have at most */
 	bool no_memory, no_loads, no_twin_launch;
 	CUresult launch_result;
 	/* the last launch */

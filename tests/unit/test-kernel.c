@@ -116,6 +116,24 @@ static void kernel_mask_depends_on_the_launch(void **state) {
 	assert_int_equal(fake_mask(k, &l), WHOLE);
 }
 
+/* It takes more registers than the original, for one. Whatever fits on an SM. */
+static void twins_that_take_no_block_of_that_size_are_not_used(void **state) {
+	struct launch l = fake_launch_of("add");
+	struct kernel *k;
+
+	fake.twin_threads = 384;
+	k = fake_load("add");
+	l.block[0] = 384;
+	assert_int_equal(fake_mask(k, &l), WHOLE | CONFINED);
+	l.block[0] = 385;
+	assert_int_equal(fake_mask(k, &l), WHOLE);
+	l.block[0] = 192;
+	l.block[1] = 2;
+	assert_int_equal(fake_mask(k, &l), WHOLE | CONFINED);
+	l.block[1] = 3;
+	assert_int_equal(fake_mask(k, &l), WHOLE);
+}
+
 /* Blocks that wait for each other are let alone where all of them fit on the GPU. */
 static void kernel_waits_where_its_grid_fits_at_once(void **state) {
 	struct launch l = fake_launch_of("waits"), other = fake_launch_of("add");
@@ -351,6 +369,7 @@ int main(void) {
 		TEST(kernel_refuses_images_that_it_cannot_read),
 		TEST(kernel_compiles_twins_as_the_program_wants),
 		TEST(kernel_mask_depends_on_the_launch),
+		TEST(twins_that_take_no_block_of_that_size_are_not_used),
 		TEST(kernel_waits_where_its_grid_fits_at_once),
 		TEST(kernel_forgets_what_is_unloaded),
 		TEST(kernel_forgets_what_a_context_had),

@@ -1,5 +1,5 @@
 /*
- * test-twin.c: what is remembered of occupancy. The driver is one function here, which may be
+ * test-twin.c: what is remembered of occupancy. The driver is two functions here; one may be
  * overtaken by a change of attributes while it is asked.
  */
 #include <setjmp.h>
@@ -14,6 +14,7 @@
 
 static struct real driver;
 static struct twin twin;
+static struct build build;
 static int answer, n_asked;
 static bool overtaken;
 
@@ -27,6 +28,13 @@ const struct real *__wrap_real_get(void) {
 CUdevice __wrap_context_device(const struct context *c) {
 	(void)c;
 	return 3;
+}
+
+static CUresult attribute(int *ret, CUfunction_attribute what, CUfunction f) {
+	(void)what;
+	(void)f;
+	*ret = 1024;
+	return CUDA_SUCCESS;
 }
 
 static CUresult occupancy(int *ret, CUfunction f, int threads, size_t shared) {
@@ -46,6 +54,8 @@ static CUresult occupancy(int *ret, CUfunction f, int threads, size_t shared) {
 static int setup(void **state) {
 	(void)state;
 	memset(&twin, 0, sizeof(twin));
+	twin.build = &build;
+	driver.cuFuncGetAttribute = attribute;
 	driver.cuOccupancyMaxActiveBlocksPerMultiprocessor = occupancy;
 	answer = 8;
 	n_asked = 0;

@@ -42,6 +42,12 @@ for name in compute histogram hotspot matmul vecadd; do
 done
 "$nvcc" -O2 -gencode arch=compute_75,code=compute_75 -o "$bundle/bin/busy" tests/gpu/busy.cu
 cp "$build/shim/libsbeet.so" "$bundle/lib/"
+mkdir "$bundle/guests" # guests.sh
+find "$build/tests/apps/guests" -maxdepth 1 -type f \( -name 'guest-*' -o -name 'libguest-*.so' -o -name '*.py' \) \
+	-exec cp {} "$bundle/guests/" \;
+strip "$bundle"/guests/*guest-*
+cp tests/apps/guests/compare.sh "$bundle/guests/"
+sh tests/gpu/guests/build.sh "$nvcc" "$bundle/guests"
 if [ -e "$build/tests/bench/libbypass.so" ]; then # x86-64 alone
 	cp "$build/tests/bench/job-start" "$bundle/bin/"
 	cp "$build/tests/bench/libbypass.so" "$bundle/lib/"
@@ -50,7 +56,7 @@ for app in "$build"/tests/apps/runtime/*-static; do
 	cp "$app" "$bundle/apps/$(basename "$app" -static)"
 done
 cp -r tests/gpu/run.sh tests/gpu/twins.sh tests/gpu/power.sh tests/gpu/power.cu tests/gpu/frameworks.sh \
-	tests/gpu/speed.sh tests/gpu/preempt.sh tests/gpu/casestudy.sh tests/gpu/kills.sh tests/gpu/exact.sh tests/gpu/job-start.sh tests/gpu/daemon-cpu.sh tests/gpu/evaluate.sh tests/gpu/causes.awk tests/gpu/above.awk tests/gpu/scenario.sh tests/gpu/manage.sh tests/gpu/mps.sh tests/gpu/order.sh tests/gpu/pairs.sh tests/gpu/ranges.sh tests/gpu/real.sh tests/gpu/samples.sh tests/gpu/examine.sh \
+	tests/gpu/speed.sh tests/gpu/preempt.sh tests/gpu/casestudy.sh tests/gpu/kills.sh tests/gpu/exact.sh tests/gpu/job-start.sh tests/gpu/daemon-cpu.sh tests/gpu/evaluate.sh tests/gpu/causes.awk tests/gpu/above.awk tests/gpu/scenario.sh tests/gpu/manage.sh tests/gpu/mps.sh tests/gpu/order.sh tests/gpu/guests.sh tests/gpu/pairs.sh tests/gpu/ranges.sh tests/gpu/real.sh tests/gpu/samples.sh tests/gpu/examine.sh \
 	tests/gpu/frameworks tests/gpu/real "$bundle/"
 
 # What they need and another machine may lack; the C library's own parts must be that machine's.

@@ -2,7 +2,7 @@
 # Runs on a machine with a GPU, MPS and Python, in the folder that bundle.sh made: programs of PyTorch,
 # Triton, CuPy and JAX as they are, then under the shim alone, then in pairs that run at the same time,
 # each on its half of the GPU. Compares what they say of their results, and tells by which means their
-# jobs were held. What is not installed is skipped.
+# jobs were held. What is not installed is skipped. Then programs of Thrust and CUB, and of nvcc's options, by guests.sh.
 #
 # usage: frameworks.sh [PROGRAM...]     (all of the list below)
 #
@@ -159,4 +159,6 @@ print(names[0], m.version(names[0]))")
 	done
 } | tee "$out/frameworks.md"
 tar -C "$scratch" --exclude=run --exclude=lib --exclude=mps -czf "$out/frameworks.tar.gz" .
+stop_mps # guests.sh has its own
+SUBJECTS="cub options options-code" OUT="$out" sh "$here/guests.sh" "${POLICY:-even}-mps" || exit 1
 ! grep -q DIFFERENT "$out/frameworks.md"

@@ -72,6 +72,7 @@ wish() {
 	need_command chromium chromium
 	need_command zsh zsh
 	need_command mandoc mandoc
+	need_command musl-gcc musl-tools
 	need_command jq jq
 	need_command mmdebstrap mmdebstrap
 	need_command g++ build-essential

@@ -34,11 +34,18 @@ static void *by_default(const char *exported, const char *name, int since) {
 	return dlsym(RTLD_DEFAULT, exported);
 }
 
+static void *by_next(const char *exported, const char *name, int since) {
+	(void)name, (void)since;
+	return dlsym(RTLD_NEXT, exported);
+}
+
 static void *by_program(const char *exported, const char *name, int since) {
 	static void *self;
 
 	(void)name, (void)since;
-	self = self ? self : dlopen(NULL, RTLD_NOW);
+	if (!self) {
+		self = dlopen(NULL, RTLD_NOW);
+	}
 	return dlsym(self, exported);
 }
 
@@ -57,8 +64,12 @@ static void *by_next_dlsym(const char *exported, const char *name, int since) {
 	void *(*find)(void *, const char *) = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
 
 	(void)name, (void)since;
-	find = find ? find : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-	find = find ? find : dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.17");
+	if (!find) {
+		find = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+	}
+	if (!find) {
+		find = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.17");
+	}
 	return find ? find(driver, exported) : NULL;
 }
 
@@ -182,6 +193,20 @@ static void global(void) {
 	found_use("program", by_program);
 }
 
+/* Opened for its handle alone, the driver is in nobody's scope. */
+static void local(void) {
+	open_driver(RTLD_NOW | RTLD_LOCAL);
+	TELL("default: %d\n", dlsym(RTLD_DEFAULT, "cuInit") != NULL);
+	TELL("program: %d\n", by_program("cuInit", NULL, 0) != NULL);
+	TELL("next: %d\n", dlsym(RTLD_NEXT, "cuInit") != NULL);
+}
+
+static void next(void) {
+	TELL("next: %d\n", dlsym(RTLD_NEXT, "cuInit") != NULL);
+	open_driver(RTLD_NOW | RTLD_GLOBAL);
+	found_use("next", by_next);
+}
+
 /* The driver has no versions: there is nothing to find. */
 static void version(void) {
 	open_driver(RTLD_NOW | RTLD_GLOBAL);
@@ -239,6 +264,16 @@ static void mix(const char *how, found_finder *find, found_finder *find_other) {
 		}
 		found_tell(how, &g);
 	}
+}
+
+static void mixed_dlsym(void) {
+	open_driver(RTLD_NOW);
+	mix("next dlsym", by_handle, by_next_dlsym);
+}
+
+static void mixed_table(void) {
+	open_driver(RTLD_NOW);
+	mix("table", by_handle, by_table);
 }
 
 static void mixed_address(void) {
@@ -313,6 +348,36 @@ static void same(void) {
 		     a == dlsym(handle, names[i]), a == dlsym(RTLD_DEFAULT, names[i]),
 		     strchr(names[i], '_') || a == by_proc_address_2(NULL, names[i], 13000));
 	}
+}
+
+static void tell_error(const char *how, void *found) {
+	const char *text = dlerror();
+
+	TELL("%s: %s, %s\n", how, found ? "found" : "none", text ? "an error" : "no error");
+}
+
+/* What dlerror() says, once, of what was not found; of what was found it says nothing. */
+static void errors(void) {
+	static const char *const names[] = {"cuNothing", "cudaNothing", "cuInit", "nothing",
+					    "cuInit_v99"};
+	void *handle = open_driver(RTLD_NOW);
+
+	(void)dlerror();
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		void *f = dlsym(handle, names[i]);
+		const char *text = dlerror();
+		const char *tail = text ? strstr(text, "undefined symbol") : NULL;
+
+		TELL("%s: %s, %s, then %s\n", names[i], f ? "found" : "none",
+		     tail   ? tail
+		     : text ? "?"
+			    : "nothing",
+		     dlerror() ? "more" : "nothing");
+	}
+	tell_error("default", dlsym(RTLD_DEFAULT, "cuInit"));
+	tell_error("default", dlsym(RTLD_DEFAULT, "cuLaunchKernel"));
+	tell_error("next", dlsym(RTLD_NEXT, "cuLaunchKernel"));
+	tell_error("version", dlvsym(handle, "cuNothing", "GUEST_1.0"));
 }
 
 /* An error that was there before a look-up is still there after it. */
@@ -440,15 +505,20 @@ const struct guest guests[] = {
 	{"handle-lazy", handle_lazy},
 	{"handle-deep", handle_deep},
 	{"global", global},
+	{"local", local},
+	{"next", next},
 	{"version", version},
 	{"other-dlsym", other_dlsym},
 	{"found-dlsym", found_dlsym},
 	{"table", table},
 	{"address", address},
 	{"address-flags", address_flags},
+	{"mixed-dlsym", mixed_dlsym},
+	{"mixed-table", mixed_table},
 	{"mixed-address", mixed_address},
 	{"answers", answers},
 	{"same", same},
+	{"errors", errors},
 	{"error-kept", error_kept},
 	{"loaded", loaded},
 	{"closed-and-opened", closed_and_opened},

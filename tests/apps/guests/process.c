@@ -222,6 +222,16 @@ static void bare_environment(void) {
 	open_and_work();
 }
 
+/* The same process is another program, while it has work on the GPU. */
+static void exec_with_work(void) {
+	char work[] = "work", *arguments[] = {guest_arguments[0], work, NULL};
+
+	gpu_open();
+	long_work();
+	execv("/proc/self/exe", arguments);
+	guest_fail("execv");
+}
+
 static void exec_idle(void) {
 	char work[] = "work", *arguments[] = {guest_arguments[0], work, NULL};
 
@@ -229,6 +239,20 @@ static void exec_idle(void) {
 	some_work("before");
 	execv("/proc/self/exe", arguments);
 	guest_fail("execv");
+}
+
+static void *exec_in_thread(void *data) {
+	(void)data;
+	exec_with_work();
+	return NULL;
+}
+
+static void exec_from_thread(void) {
+	pthread_t t;
+
+	gpu_open();
+	pthread_create(&t, NULL, exec_in_thread, NULL);
+	pthread_join(t, NULL);
 }
 
 static void exec_fails(void) {
@@ -532,6 +556,35 @@ static void end_thread_of_many(void) {
 	}
 }
 
+static void end_main_thread(void) {
+	gpu_open();
+	long_work();
+	pthread_exit(NULL);
+}
+
+static void end_main_thread_idle(void) {
+	gpu_open();
+	some_work("work");
+	pthread_exit(NULL);
+}
+
+static void *work_on(void *data) {
+	(void)data;
+	gpu_enter();
+	some_work("without the main thread");
+	return NULL;
+}
+
+/* The last thread ends the process, with 0. */
+static void end_last_thread(void) {
+	pthread_t t;
+
+	gpu_open();
+	some_work("work");
+	pthread_create(&t, NULL, work_on, NULL);
+	pthread_exit(NULL);
+}
+
 static void *exit_in_thread(void *data) {
 	(void)data;
 	gpu_enter();
@@ -662,7 +715,9 @@ const struct guest guests[] = {
 	{"vfork", vfork_and_exec},
 	{"shell", shell},
 	{"bare-environment", bare_environment},
+	{"exec-with-work", exec_with_work},
 	{"exec-idle", exec_idle},
+	{"exec-from-thread", exec_from_thread},
 	{"exec-fails", exec_fails},
 	{"daemon", become_daemon},
 	{"waits-for-any", waits_for_any},
@@ -687,6 +742,9 @@ const struct guest guests[] = {
 	{"end-fault", end_fault},
 	{"end-handler", end_handler},
 	{"end-thread-of-many", end_thread_of_many},
+	{"end-main-thread", end_main_thread},
+	{"end-main-thread-idle", end_main_thread_idle},
+	{"end-last-thread", end_last_thread},
 	{"end-by-thread", end_by_thread},
 	{"end-beside-launches", end_beside_launches},
 	{"frees-at-exit", frees_at_exit},

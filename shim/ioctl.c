@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/base/early.h"
 #include "shim/groups.h"
 #include "shim/real.h"
 #include "shim/state.h"
@@ -33,7 +34,7 @@ static int call_next(int fd, unsigned long request, void *arg) {
 	return next ? next(fd, request, arg) : (int)syscall(SYS_ioctl, fd, request, arg);
 }
 
-SBEET_EXPORT REAL_EARLY int ioctl(int fd, unsigned long request, ...) {
+SBEET_EXPORT EARLY int ioctl(int fd, unsigned long request, ...) {
 	va_list list;
 	void *arg;
 	int r;

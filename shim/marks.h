@@ -3,6 +3,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "proto/units.h"
 #include "shim/state.h"
 
@@ -14,6 +16,11 @@ struct mark;
  * there is no memory.
  */
 struct mark *marks_begin_job(nsec_t release, nsec_t deadline);
+
+/* Whether programs find this library's sbeet_mark(). Not where it was not preloaded but loaded by
+ * NVTX alone, as in a child from whose environment LD_PRELOAD was taken: what the program launches
+ * would pass us by. Nor where it is the second libsbeet.so. */
+bool marks_are_found(void);
 
 /* What sbeet.h calls. */
 SBEET_EXPORT void sbeet_mark(unsigned mark, uint64_t release_ns, uint64_t deadline_ns);

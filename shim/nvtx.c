@@ -3,7 +3,6 @@
  */
 #include "shim/nvtx.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -367,19 +366,13 @@ static void fill_in(const struct nvtx_abi_callbacks *callbacks, const struct slo
 	}
 }
 
-/* Not only loaded by NVTX, as in a child from whose environment LD_PRELOAD was taken: what the
- * program launches would pass us by. */
-static bool is_preloaded(void) {
-	return real_dlsym(RTLD_DEFAULT, "sbeet_mark") == (void *)sbeet_mark;
-}
-
 /* By each library of the program that uses NVTX, at its first call. Return: whether we take its
  * ranges; if not, it goes on as without a tool. */
 int InitializeInjectionNvtx2(nvtx_abi_get_table get_table) {
 	const struct nvtx_abi_callbacks *callbacks =
 		get_table ? get_table(NVTX_ABI_CALLBACKS) : NULL;
 
-	if (!is_preloaded() || state_bypass() || !env_get()->mark || !callbacks ||
+	if (!marks_are_found() || state_bypass() || !env_get()->mark || !callbacks ||
 	    callbacks->size < sizeof(*callbacks)) {
 		return 0;
 	}

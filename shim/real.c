@@ -4,41 +4,51 @@
  * Not here: which of them we stand in for and under which address (lookup.c).
  */
 #include "shim/real.h"
+#include "shim/base/early.h"
 #include "shim/base/hot.h"
+#include "shim/object.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define DRIVER_NAME "libcuda.so.1"
-
 HOT_LAUNCH _Atomic(const struct real *) real_found;
-static _Atomic(real_dlsym_fn) libc_dlsym;
 
-REAL_EARLY real_dlsym_fn real_dlsym_get(void) {
-	/* By version, because a plain look-up of "dlsym" would find ours. 2.34 moved it from libdl
-	 * to libc; the older two are the first versions of x86-64 and of aarch64. */
-	static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5", "GLIBC_2.17"};
-	real_dlsym_fn f = atomic_load_explicit(&libc_dlsym, memory_order_relaxed);
+/* Since 2.34 libdl's functions are in libc. */
+static const char *const libc[] = {"libc.so.6", "libdl.so.2", NULL};
 
-	for (size_t i = 0; !f && i < sizeof(versions) / sizeof(*versions); i++) {
-		f = (real_dlsym_fn)dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+EARLY const struct real_dl *real_dl_get(void) {
+	static struct real_dl found;
+	static atomic_bool is_found;
+
+	/* Threads that come together write the same. */
+	if (!atomic_load_explicit(&is_found, memory_order_acquire)) {
+#define FIND(field, name) \
+	__atomic_store_n(&found.field, (__typeof__(found.field))object_early_symbol(libc, name), __ATOMIC_RELAXED)
+		FIND(open, "dlopen");
+		FIND(mopen, "dlmopen");
+		FIND(close, "dlclose");
+		FIND(sym, "dlsym");
+		FIND(vsym, "dlvsym");
+		FIND(error, "dlerror");
+#undef FIND
+		atomic_store_explicit(&is_found, found.sym != NULL, memory_order_release);
 	}
-	atomic_store_explicit(&libc_dlsym, f, memory_order_relaxed);
-	return f;
+	return &found;
 }
 
 void *real_dlsym(void *handle, const char *name) {
-	real_dlsym_fn f = real_dlsym_get();
+	const struct real_dl *dl = real_dl_get();
 
-	return f ? f(handle, name) : NULL;
+	return dl->sym ? dl->sym(handle, name) : NULL;
 }
 
 HOT_DATA static struct real first_table;
 static atomic_flag first_taken = ATOMIC_FLAG_INIT;
 
 static const struct real *fill(int flags) {
-	void *driver = dlopen(DRIVER_NAME, RTLD_NOW | flags);
+	const struct real_dl *dl = real_dl_get();
+	void *driver = dl->open ? dl->open(REAL_DRIVER, RTLD_NOW | flags) : NULL;
 	const struct real *first = NULL;
 	struct real *r;
 
@@ -48,7 +58,7 @@ static const struct real *fill(int flags) {
 	/* The first who comes, nearly always the only one, needs no memory. */
 	r = atomic_flag_test_and_set(&first_taken) ? calloc(1, sizeof(*r)) : &first_table;
 	if (!r) {
-		dlclose(driver);
+		dl->close(driver);
 		return NULL;
 	}
 #define OP(name, params, args, kind, bytes, stream, traits) HOOK(name, params, args)

@@ -17,6 +17,8 @@
 
 #include <cuda.h>
 
+#define REAL_DRIVER "libcuda.so.1"
+
 /* NULL where the driver is older than the function. */
 struct real {
 #define OP(name, params, args, kind, bytes, stream, traits) __typeof__(name) *name;
@@ -44,17 +46,14 @@ static inline const struct real *real_get_inline(void) {
 /* The same, but only if the program has loaded the driver already. */
 const struct real *real_get_loaded(void);
 
-/*
- * For functions on the way of a dlsym: a sanitizer's own runtime looks names up before it is ready
- * to be told of anything.
- */
-#if defined(__has_attribute) && __has_attribute(disable_sanitizer_instrumentation)
-#define REAL_EARLY __attribute__((disable_sanitizer_instrumentation))
-#else
-#define REAL_EARLY __attribute__((no_sanitize("address", "thread", "undefined")))
-#endif
-
-/* The C library's dlsym, whose name our own one takes. */
-typedef void *(*real_dlsym_fn)(void *handle, const char *name);
-real_dlsym_fn real_dlsym_get(void);
+/* The C library's functions whose names ours take. NULL in a program without a dynamic linker. */
+struct real_dl {
+	void *(*open)(const char *file, int mode);
+	void *(*mopen)(long lmid, const char *file, int mode);
+	int (*close)(void *handle);
+	void *(*sym)(void *handle, const char *name);
+	void *(*vsym)(void *handle, const char *name, const char *version);
+	char *(*error)(void);
+};
+const struct real_dl *real_dl_get(void);
 void *real_dlsym(void *handle, const char *name);

@@ -18,13 +18,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "shim/object.h"
+
 #ifndef __x86_64__
 #error "The jump is one of x86-64"
 #endif
 
 #define JUMP_LEN 14 /* jmp *0(%rip), and the address */
-
-typedef void *(*dlsym_fn)(void *handle, const char *name);
 
 static const char *const names[] = {
 #define OP(name, params, args, kind, bytes, stream, traits) #name,
@@ -42,36 +42,44 @@ static struct detour {
 
 static size_t n_found;
 
-static int detours_find(void) {
+/* What dlsym() finds is ours already, so the driver's own symbols are asked. */
+static bool find_detours(const struct object *o, void *driver) {
 	static const unsigned char jump[] = {0xff, 0x25, 0, 0, 0, 0};
-	void *libc = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
-	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	/* The C library's, for the shim stands in for dlsym, too. */
-	dlsym_fn find = libc ? (dlsym_fn)dlvsym(libc, "dlsym", "GLIBC_2.2.5") : NULL;
 
-	if (!driver || !find) {
-		fprintf(stderr, "bypass: this process has no libcuda.so.1\n");
-		return -1;
+	if (!object_is(o, "libcuda.so.1")) {
+		return false;
 	}
 	for (size_t i = 0; i < N_NAMES; i++) {
 		struct detour *d = &detours[i];
-		void *theirs = find(driver, names[i]);
+		void *theirs = object_symbol(o, names[i], NULL);
 
-		d->ours = find(RTLD_DEFAULT, names[i]);
-		if (!theirs || !d->ours || d->ours == theirs) {
+		d->ours = theirs ? dlsym(driver, names[i]) : NULL;
+		if (d->ours == theirs) {
 			d->ours = NULL;
 			continue;
 		}
 		/* Else the jump might reach into the next function. */
 		if ((uintptr_t)d->ours % 16 != 0) {
 			fprintf(stderr, "bypass: %s is not aligned\n", names[i]);
-			return -1;
+			n_found = 0;
+			return true;
 		}
 		memcpy(d->own_text, d->ours, JUMP_LEN);
 		memcpy(d->jump, jump, sizeof(jump));
 		memcpy(d->jump + sizeof(jump), &theirs, sizeof(theirs));
 		n_found++;
 	}
+	return true;
+}
+
+static int detours_find(void) {
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+	if (!driver) {
+		fprintf(stderr, "bypass: this process has no libcuda.so.1\n");
+		return -1;
+	}
+	object_each(find_detours, driver);
 	if (n_found == 0) {
 		fprintf(stderr, "bypass: libsbeet.so is not preloaded\n");
 		return -1;

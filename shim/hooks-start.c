@@ -25,7 +25,7 @@ CUresult on_cuGetProcAddress(const char *symbol, void **function, int version, c
 	CUresult rc = real_get()->cuGetProcAddress(symbol, function, version, flags);
 
 	if (rc == CUDA_SUCCESS && function) {
-		*function = lookup_replace(*function);
+		*function = lookup_replace_named(*function, symbol, version, flags);
 	}
 	return rc;
 }
@@ -35,7 +35,7 @@ CUresult on_cuGetProcAddress_v2(const char *symbol, void **function, int version
 	CUresult rc = real_get()->cuGetProcAddress_v2(symbol, function, version, flags, status);
 
 	if (rc == CUDA_SUCCESS && function) {
-		*function = lookup_replace(*function);
+		*function = lookup_replace_named(*function, symbol, version, flags);
 	}
 	return rc;
 }

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
+#include <stdint.h>
 
 /*
  * Return: the wrapper of the function of the driver that starts at @address, else @address (NULL
@@ -13,5 +13,9 @@
  */
 void *lookup_replace(void *address);
 
-/* Whether @address is one of our wrappers. */
-bool lookup_is_ours(const void *address);
+/*
+ * The same for what cuGetProcAddress() has found as @symbol, as of @version of CUDA, with @flags. A
+ * libcuda.so.1 that passes everything on to another one may answer with that one's functions: then
+ * the name tells the variant.
+ */
+void *lookup_replace_named(void *address, const char *symbol, int version, uint64_t flags);

@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shim/base/log.h"
+#include "shim/fronts.h"
 #include "shim/lookup.h"
 #include "shim/object.h"
 #include "shim/state.h"
@@ -25,16 +27,7 @@ static _Atomic unsigned long long seen_loaded, seen_unloaded;
 static atomic_bool expected;
 static _Atomic unsigned expected_deep = UINT_MAX;
 
-/* Libraries that stand in for functions of the driver. */
-#define FRONTS_MAX 16
-static struct front {
-	uintptr_t low, high;
-	const char *name;
-	atomic_bool served;
-} fronts[FRONTS_MAX];
-static _Atomic unsigned n_fronts;
 static bool has_fronts; /* they are known */
-static _Atomic(const char *) unwritable;
 
 void *bind_ours(const void *address) {
 	const struct real_dl *libc = real_dl_get();
@@ -141,7 +134,9 @@ static void bind_slot(const struct object *o, const struct object_slot *s, void 
 	void *to = replacement(o, s, data);
 
 	if (to && !object_slot_set(o, s, to)) {
-		atomic_store(&unwritable, o->name);
+		log_once(LOG_LEVEL_WARN,
+			 "What '%s' calls of the driver is not managed: its pages can't be written",
+			 o->name);
 	}
 }
 
@@ -162,40 +157,6 @@ static bool stands_in(const struct object *o) {
 		}
 	}
 	return false;
-}
-
-/* Those behind the driver are not met. */
-static void note_front(const struct object *o) {
-	unsigned n = atomic_load(&n_fronts);
-
-	if (o->index >= n_started || o->index > driver.index || !stands_in(o)) {
-		return;
-	}
-	if (n == FRONTS_MAX) {
-		atomic_store(&unwritable, o->name);
-		return;
-	}
-	fronts[n].low = o->low;
-	fronts[n].high = o->high;
-	fronts[n].name = *o->name ? o->name : "the program";
-	atomic_store(&n_fronts, n + 1);
-}
-
-void bind_served(const void *caller) {
-	for (unsigned i = atomic_load(&n_fronts); i-- > 0;) {
-		if ((uintptr_t)caller >= fronts[i].low && (uintptr_t)caller < fronts[i].high) {
-			atomic_store(&fronts[i].served, true);
-		}
-	}
-}
-
-const char *bind_missed(void) {
-	for (unsigned i = atomic_load(&n_fronts); i-- > 0;) {
-		if (!atomic_load_explicit(&fronts[i].served, memory_order_relaxed)) {
-			return fronts[i].name;
-		}
-	}
-	return atomic_load(&unwritable);
 }
 
 /* ---- all objects ---- */
@@ -223,8 +184,10 @@ static bool bind_object(const struct object *o, void *data) {
 	}
 	if (o->index >= p->begin && !object_holds(o, &ours) &&
 	    !(driver.dynamic && o->base == driver.base)) {
-		if (p->has_driver && !has_fronts) {
-			note_front(o);
+		/* Those behind the driver are not met. */
+		if (p->has_driver && !has_fronts && o->index < n_started &&
+		    o->index < driver.index && stands_in(o)) {
+			fronts_add(o);
 		}
 		object_each_slot(o, bind_slot, p);
 	}

@@ -35,13 +35,3 @@ void bind_opened(unsigned deep_from);
  * what it has loaded. */
 void bind_expect(unsigned deep_from);
 void bind_expected(void);
-
-/* Code at @caller has got a wrapper of ours from a look-up. */
-void bind_served(const void *caller);
-
-/*
- * The file that may call the driver past us: a library that was loaded at start, stands in for
- * functions of the driver, and has not looked up any so far; or one with a slot that can't be
- * written. NULL: there is none.
- */
-const char *bind_missed(void);

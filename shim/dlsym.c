@@ -17,9 +17,11 @@
 #include "shim/base/early.h"
 #include "shim/base/log.h"
 #include "shim/bind.h"
+#include "shim/fronts.h"
 #include "shim/lookup.h"
 #include "shim/marks.h"
 #include "shim/object.h"
+#include "shim/place.h"
 #include "shim/real.h"
 #include "shim/state.h"
 
@@ -154,7 +156,8 @@ static __attribute__((noinline)) void *find_ours(void *handle, const char *name,
 		wrapper = wrapper == found ? NULL : wrapper;
 	}
 	if (wrapper) {
-		bind_served(caller);
+		fronts_serve(caller);
+		place_reconsider();
 	}
 	errno = saved;
 	return wrapper;
@@ -183,7 +186,7 @@ SBEET_EXPORT TAIL_CALLS EARLY void *dlsym(void *restrict handle, const char *res
 }
 
 SBEET_EXPORT TAIL_CALLS EARLY void *dlvsym(void *restrict handle, const char *restrict name,
-						const char *restrict version) {
+					   const char *restrict version) {
 	const struct real_dl *dl = real_dl_get();
 	void *found;
 

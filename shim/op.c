@@ -16,6 +16,7 @@
 #include "shim/enforce/dependent.h"
 #include "shim/enforce/green.h"
 #include "shim/enforce/kernel.h"
+#include "shim/fronts.h"
 #include "shim/job.h"
 #include "shim/kernel-end.h"
 #include "shim/kernels-done.h"
@@ -100,6 +101,20 @@ static struct place *find_place(struct op *op) {
 
 /* ---- what it can keep ---- */
 
+/* Such a library may find the driver's functions at the first call of its own, so not at once. */
+static void tell_of_front(void) {
+	static _Atomic unsigned n;
+	const char *front = fronts_missed();
+
+	if (front && atomic_fetch_add(&n, 1) == 8) {
+		log_once(
+			LOG_LEVEL_WARN,
+			"%s stands in for functions of the driver, and finds the driver's own past "
+			"sbeet: this program's streams are not moved into parts of the GPU",
+			front);
+	}
+}
+
 HOT_CODE static bool can_be_green(struct op *op) {
 	const struct place *place = find_place(op);
 
@@ -115,6 +130,9 @@ HOT_CODE static bool can_be_green(struct op *op) {
 			 "the program's own): jobs are held to a number of SMs where their kernels "
 			 "can be rewritten, else they get the whole GPU");
 		return false;
+	}
+	if (!place_active()) {
+		tell_of_front();
 	}
 	return place_active();
 }

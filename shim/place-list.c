@@ -9,10 +9,12 @@
 
 #include "shim/base/table.h"
 #include "shim/enforce/green.h"
+#include "shim/fronts.h"
 #include "shim/state.h"
 #include "shim/worker.h"
 
 HOT_LAUNCH _Atomic bool place_is_active;
+static atomic_bool wanted; /* it is to be activated */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 HOT_DATA static _Atomic unsigned n_places;
@@ -26,7 +28,14 @@ unsigned place_count(void) {
 }
 
 void place_activate(void) {
-	atomic_store(&place_is_active, true);
+	atomic_store(&wanted, true);
+	place_reconsider();
+}
+
+void place_reconsider(void) {
+	if (atomic_load(&wanted) && !fronts_missed()) {
+		atomic_store(&place_is_active, true);
+	}
 }
 
 /* ---- visits ---- */
@@ -240,6 +249,7 @@ void place_after_fork(void) {
 	realms = NULL;
 	free_places = NULL;
 	free_realms = NULL;
+	atomic_store(&wanted, false);
 	atomic_store(&place_is_active, false);
 	atomic_store(&n_places, 0);
 }

@@ -52,8 +52,12 @@ extern _Atomic bool place_is_active;
 /* How many streams of the program have a place, default streams included. */
 unsigned place_count(void);
 
-/* Partitions may be granted from now on. Never taken back. */
+/* Partitions may be granted from now on, or when all libraries in front of the driver have got our
+ * wrappers, see fronts.h. Never taken back. */
 void place_activate(void);
+
+/* The same if that was to be done: such a library has got one. */
+void place_reconsider(void);
 
 static inline bool place_active(void) {
 	return atomic_load_explicit(&place_is_active, memory_order_relaxed);

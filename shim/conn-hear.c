@@ -90,6 +90,7 @@ static void on_error(const Sbeet__Error *e) {
 		pthread_cond_signal(&w->changed);
 	} else if (e->job == 0 && e->code != SBEET__ERROR_CODE__ERROR_CODE_UNKNOWN) {
 		conn_drop();
+		greet_note_refusal(e->text, e->code);
 	}
 }
 

@@ -352,6 +352,11 @@ nsec_t greet_spin_ns(void) {
 	return atomic_load_explicit(&spin, memory_order_relaxed);
 }
 
+void greet_note_refusal(const char *text, Sbeet__ErrorCode code) {
+	snprintf(refusal, sizeof(refusal), "%s", text);
+	refusal_code = code;
+}
+
 void greet_note_stuck(void) {
 	failure = -EAGAIN;
 	*refusal = '\0';
@@ -378,14 +383,19 @@ static const char *explain_failure(const char *path, char *text, size_t size) {
 		snprintf(text, size, "Cannot connect to sbeetd at %s: permission denied", path);
 		return "members of group 'sbeet' may use the service: 'sudo usermod -aG sbeet "
 		       "USER', then log in again";
-	case 0:
 	case ENOENT:
 	case ECONNREFUSED:
 		snprintf(text, size, "No sbeetd at %s", path);
 		return "start sbeetd; jobs are managed from then on";
 	case EAGAIN:
 		snprintf(text, size, "sbeetd at %s does not answer", path);
-		return "see its log, or 'systemctl status sbeetd'";
+		return "jobs are managed once it does; see its log, or 'systemctl status sbeetd'";
+	case 0:
+	case ECONNRESET:
+	case EPIPE:
+		snprintf(text, size, "sbeetd at %s has ended the connection", path);
+		return "jobs are managed once there is another; see its log, or 'systemctl status "
+		       "sbeetd'";
 	default:
 		snprintf(text, size, "Cannot reach sbeetd at %s: %s", path, strerror(-failure));
 		return "see its log, or 'systemctl status sbeetd'";

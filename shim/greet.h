@@ -43,6 +43,9 @@ void greet_heed_again(const Sbeet__Welcome *welcome, int page_fd);
 /* How long who waits for a grant looks for it before it sleeps; likewise. */
 nsec_t greet_spin_ns(void);
 
+/* It has refused the program after that, and ends the connection. */
+void greet_note_refusal(const char *text, Sbeet__ErrorCode code);
+
 /* The daemon of the last greet() does not answer any more: that is its failure now. */
 void greet_note_stuck(void);
 

@@ -72,6 +72,9 @@ EARLY static void read_dynamic(struct object *o) {
 		case DT_GNU_HASH:
 			o->gnu_hash = (const uint32_t *)at;
 			break;
+		case DT_VERSYM:
+			o->versions = (const uint16_t *)at;
+			break;
 		case DT_HASH:
 			o->hash = (const uint32_t *)at;
 			break;
@@ -191,6 +194,11 @@ EARLY bool object_needs(const struct object *o, const char *soname) {
 
 /* ---- what it defines ---- */
 
+/* One for programs that were linked long ago. */
+EARLY static bool is_old_version(const struct object *o, uint32_t i) {
+	return o->versions && o->versions[i] & 0x8000;
+}
+
 EARLY static const ElfW(Sym) * find_by_gnu_hash(const struct object *o, const char *name) {
 	const uint32_t n_buckets = o->gnu_hash[0], first = o->gnu_hash[1], n_words = o->gnu_hash[2];
 	const ElfW(Addr) *words = (const ElfW(Addr) *)&o->gnu_hash[4];
@@ -235,7 +243,7 @@ EARLY static const ElfW(Sym) * find_by_hash(const struct object *o, const char *
 		h = (h ^ (h & 0xf0000000) >> 24) & 0x0fffffff;
 	}
 	for (uint32_t i = n_buckets ? buckets[h % n_buckets] : 0; i; i = next[i]) {
-		if (is_same(o->strings + o->symbols[i].st_name, name)) {
+		if (!is_old_version(o, i) && is_same(o->strings + o->symbols[i].st_name, name)) {
 			return &o->symbols[i];
 		}
 	}

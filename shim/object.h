@@ -35,6 +35,7 @@ struct object {
 	const ElfW(Dyn) * dynamic;
 	const ElfW(Sym) * symbols;
 	const char *strings;
+	const uint16_t *versions; /* of symbols; NULL: they have none */
 	const uint32_t *gnu_hash, *hash; /* NULL: it has none */
 	struct object_slots slots[2];
 	uintptr_t guarded, guarded_end; /* read-only once it is relocated */
@@ -57,7 +58,7 @@ static inline bool object_holds(const struct object *o, const void *address) {
 /* Whether it asks for the library @soname. */
 bool object_needs(const struct object *o, const char *soname);
 
-/* Where @o defines the function or variable @name. NULL: it does not. @is_function may be NULL. */
+/* Where @o defines the function or variable @name, in its default version. NULL: it does not. @is_function may be NULL. */
 void *object_symbol(const struct object *o, const char *name, bool *is_function);
 
 /* The same of the first library with one of @sonames, which end with NULL: of the C library's own,

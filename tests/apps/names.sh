@@ -80,6 +80,9 @@ tracers)
 			done
 		done
 	done
+	# Another clock is no reason to refuse the program.
+	ordered clock env "LD_PRELOAD=$names/libclock.so:$preload" "$names/order-now" own
+	[ ! -s "$scratch/$name.err" ] || fail "clock: something is said"
 	# One that can't be seen: what it launches is not managed, so nothing else is moved.
 	for order in "$preload:$names/libtracer.so" "$names/libtracer.so:$preload"; do
 		"$ctl" run --task unseen --max-sms 16 -- env TRACER=unseen "LD_PRELOAD=$order" "$names/order-now" own \

@@ -120,6 +120,7 @@ struct program_facts {
 	int error;		/* it can't be executed: a positive errno; 0: it can */
 	const char *unmanaged;	/* why the dynamic linker won't load the shim; NULL: it will */
 	bool has_runtime;	/* NVIDIA's CUDA runtime is linked in */
+	char stands_in[FACTS_TEXT]; /* the file that stands in for functions of the driver */
 	char lacks[FACTS_TEXT]; /* libraries that are not found: "libcudart.so.12, libfoo.so" */
 };
 

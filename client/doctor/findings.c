@@ -527,6 +527,13 @@ static void judge_program(const struct facts *f, struct finding *ret) {
 		find(ret, FINDING_MISSING, "nvcc -cudart shared ...",
 		     "'%s' has NVIDIA's runtime library linked in, which can't use a simulated GPU",
 		     p->name);
+	} else if (*p->stands_in) {
+		find(ret, FINDING_NOTE, NULL,
+		     "'%s' can be managed, but %s stands in for functions of the driver: if it "
+		     "finds the "
+		     "driver's own in other ways than by dlsym(), its calls are not managed, and "
+		     "jobs can't be moved to parts of the GPU",
+		     p->name, p->stands_in);
 	} else {
 		find(ret, FINDING_OK, NULL, "'%s' can be managed", p->name);
 	}

@@ -146,8 +146,8 @@ void gather_environment(const char *library, struct environment_facts *ret) {
 	}
 }
 
-/* NVIDIA's runtime library has a text in it, wherever it is linked in. We must not, in one piece: who
- * looks for it, as tests/sim.sh does, would find the library in sbeetctl. */
+/* NVIDIA's runtime library has a text in it, wherever it is linked in. We must not, in one piece:
+ * who looks for it, as tests/sim.sh does, would find the library in sbeetctl. */
 static bool has_mark(const char *file, size_t size) {
 	static const char begin[] = "cudaErrorCudart", end[] = "Unloading";
 	const size_t n = sizeof(begin) - 1, m = sizeof(end) - 1;
@@ -181,27 +181,63 @@ static bool has_runtime(const char *path) {
 	return found;
 }
 
-/* What the dynamic linker does not find, as ldd(1) asks it: nothing of the program runs. */
-static void find_lacking(const char *path, char *list, size_t size) {
-	const char *folders = getenv("LD_LIBRARY_PATH");
-	char *variables[] = {(char *)"LD_TRACE_LOADED_OBJECTS=1", NULL, NULL};
-	char said[SAID_MAX], *library = NULL, *save = NULL;
+/* "NAME=value" of the environment, owned by the caller; NULL: it is not set. */
+static char *variable_of(const char *name) {
+	const char *value = getenv(name);
+	char *text;
+
+	return value && asprintf(&text, "%s=%s", name, value) >= 0 ? text : NULL;
+}
+
+/* A line of ldd(1): "<tab>libfoo.so => /lib/libfoo.so (0x7f00)", or without the first. Return:
+ * whether libraries behind it stand in for nothing any more. */
+static bool note_library(char *line, struct program_facts *ret) {
+	char *path = strstr(line, " => "), *end;
+
+	path = path ? path + 4 : line + strspn(line, "\t ");
+	end = strstr(path, " (");
+	if (!end || *path != '/') {
+		return false;
+	}
+	*end = '\0';
+	if (strncmp(strrchr(path, '/'), "/libcuda.so", strlen("/libcuda.so")) == 0) {
+		return true;
+	}
+	if (gather_stands_in(path)) {
+		snprintf(ret->stands_in, sizeof(ret->stands_in), "%s", path);
+		return true;
+	}
+	return false;
+}
+
+/* What the dynamic linker finds and does not find, as ldd(1) asks it: nothing of the program runs.
+ */
+static void look_at_libraries(const char *path, struct program_facts *ret) {
+	char *variables[] = {(char *)"LD_TRACE_LOADED_OBJECTS=1", variable_of("LD_LIBRARY_PATH"),
+			     NULL, NULL};
+	char said[SAID_MAX], *preload = variable_of("LD_PRELOAD"), *save = NULL;
+	const size_t size = sizeof(ret->lacks);
+	bool all = gather_stands_in(path);
 	size_t n = 0;
 
-	if (folders && asprintf(&library, "LD_LIBRARY_PATH=%s", folders) >= 0) {
-		variables[1] = library;
+	if (all) {
+		snprintf(ret->stands_in, sizeof(ret->stands_in), "%s", path);
 	}
+	variables[variables[1] ? 2 : 1] = preload;
 	if (run(path, variables, said, sizeof(said)) != 0) {
 		said[0] = '\0';
 	}
-	free(library);
+	free(variables[variables[1] == preload ? 2 : 1]);
+	free(preload);
 	for (char *l = strtok_r(said, "\n", &save); l && n < size;
 	     l = strtok_r(NULL, "\n", &save)) {
 		char *end = strstr(l, " => not found");
 
 		if (end) {
-			n += (size_t)snprintf(list + n, size - n, "%s%.*s", n ? ", " : "",
+			n += (size_t)snprintf(ret->lacks + n, size - n, "%s%.*s", n ? ", " : "",
 					      (int)(end - l - 1), l + 1);
+		} else if (!all) {
+			all = note_library(l, ret);
 		}
 	}
 }
@@ -224,7 +260,7 @@ void gather_program(const char *name, const char *library, struct program_facts 
 	ret->has_runtime = has_runtime(p.path);
 	/* A static program would run. */
 	if (p.is_dynamic && !p.is_script && !ret->unmanaged) {
-		find_lacking(p.path, ret->lacks, sizeof(ret->lacks));
+		look_at_libraries(p.path, ret);
 	}
 	program_deinit(&p);
 }

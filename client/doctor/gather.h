@@ -30,3 +30,6 @@ void gather_environment(const char *library, struct environment_facts *ret);
 
 /* @name: as typed by the user; NULL: none. Does not start it. @library: likewise. */
 void gather_program(const char *name, const char *library, struct program_facts *ret);
+
+/* Whether the program or library at @path defines functions with names of the driver's, for others. */
+bool gather_stands_in(const char *path);

@@ -27,6 +27,13 @@ same() {
 	[ ! -s "$scratch/$name.err" ] || fail "$name: something is said"
 }
 
+# Whether sbeetctl doctor says of the program that something stands in for the driver.
+doctor_sees() {
+	"$ctl" doctor "$1" >"$scratch/doctor.out" 2>&1
+	grep -q "can be managed" "$scratch/doctor.out" || fail "doctor says nothing of $1"
+	grep -q "stands in for functions of the driver" "$scratch/doctor.out"
+}
+
 # NAME COMMAND...: results are right although its jobs are moved to a part of the GPU, and all launches are counted.
 runs=0
 launches=0
@@ -49,6 +56,10 @@ lookups)
 	same stub "$names/stub"
 	same lookups "$names/lookups" "$names/liblooks.so"
 	same python "$python" "$(dirname "$0")/names/look.py"
+	doctor_sees "$names/stub" || fail "doctor does not see a program's stubs"
+	! doctor_sees "$names/wrangler" || fail "doctor takes pointers for functions"
+	(export LD_PRELOAD="$names/libtracer.so" && doctor_sees "$names/order-now") || fail "doctor does not see a preload"
+	! doctor_sees "$names/order-now" || fail "doctor sees a preload that is not there"
 	same python-plug "$python" -c "import ctypes; ctypes.CDLL('$names/libwrangler-plug.so').run()"
 	;;
 order)

@@ -390,6 +390,8 @@ static void program_is_judged_where_one_is_given(void **state) {
 	expect(&f, "program", FINDING_OK, "'detect' can be managed", NULL);
 	f.program.has_runtime = true;
 	expect(&f, "program", FINDING_OK, "'detect' can be managed", NULL);
+	strcpy(f.program.stands_in, "/opt/libtracer.so");
+	expect(&f, "program", FINDING_NOTE, "/opt/libtracer.so stands in for functions", NULL);
 	f.gpu.simulated = true;
 	expect(&f, "program", FINDING_MISSING, "simulated GPU", "nvcc -cudart shared ...");
 	strcpy(f.program.lacks, "libcudart.so.12");

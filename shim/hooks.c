@@ -1,5 +1,5 @@
 /*
- * hooks.c: the exported wrappers, made from hooks.def.
+ * hooks.c: the wrappers, made from hooks.def.
  */
 #include "shim/hooks.h"
 

@@ -192,22 +192,31 @@ static size_t pick_next(const struct timeline *t, const struct timeline_job *con
 	return best;
 }
 
-/* The list schedule of what is known, after @t. Returns the weighed misses in it. */
-static unsigned list_known(const struct plan *p, struct timeline *t, size_t index, bool soonest,
-			   unsigned bound) {
-	const struct timeline_job *known[TASK_COMING_MAX];
+/* The list schedule of what is known, after @t. @waits: NULL, or the job that is decided about, to
+ * be placed in its turn among the others; @ret_place then says where. Returns the weighed misses. */
+static unsigned list_known(const struct plan *p, struct timeline *t, size_t index,
+			   const struct timeline_job *waits, bool soonest, unsigned bound,
+			   struct timeline_place *ret_place) {
+	const struct timeline_job *known[TASK_COMING_MAX + 1];
 	size_t n = collect_known(p, index, known);
 	size_t n_weights = sizeof(weights) / sizeof(weights[0]);
 	unsigned loss = 0;
 
-	for (size_t place = 0; n > 0 && loss <= bound; place++) {
+	if (waits) {
+		known[n++] = waits;
+	}
+	for (size_t place = 0; n > 0 && loss <= bound;) {
 		size_t next = pick_next(t, known, n);
+		bool own = known[next] == waits;
 		unsigned misses = t->misses;
 
-		list_one(p, t, known[next], soonest, NULL);
+		list_one(p, t, known[next], soonest, own ? ret_place : NULL);
 		if (t->misses > misses) {
-			loss += weights[place < n_weights ? place : n_weights - 1];
+			loss += own		    ? OWN_WEIGHT
+				: place < n_weights ? weights[place]
+						    : weights[n_weights - 1];
 		}
+		place += !own;
 		n--;
 		for (size_t i = next; i < n; i++) {
 			known[i] = known[i + 1];
@@ -248,25 +257,29 @@ static void explain_outcome(const struct plan *p, size_t index, const struct out
 			    .energy_pj = o->energy_pj - p->base.energy_pj});
 }
 
-/* The rest of what is known follows @t, in which the job has its place, or none: each job where it
- * is cheapest, and if that makes any late, where it ends soonest, if that is better. A loss above
- * @bound need not be exact, but where it is shown to people. */
-static void follow(const struct plan *p, struct timeline *t, size_t index, unsigned bound,
-		   struct outcome *o) {
+/* The rest of what is known follows @t, in which the job has its place, or none, unless it @waits
+ * and takes its turn: each job where it is cheapest, and if that makes any late, where it ends
+ * soonest, if that is better. A loss above @bound need not be exact, but where it is shown to
+ * people. */
+static void follow(const struct plan *p, struct timeline *t, size_t index,
+		   const struct timeline_job *waits, unsigned bound, struct outcome *o) {
 	unsigned own = t->misses > p->base.misses ? OWN_WEIGHT : 0, loss;
+	struct timeline_place place = o->place;
 	struct timeline other;
 
 	o->late = own > 0;
 	bound = p->explain ? UINT_MAX : bound > own ? bound - own : 0;
 	timeline_copy(&other, t);
-	loss = list_known(p, t, index, false, bound);
+	loss = list_known(p, t, index, waits, false, bound, &o->place);
 	o->energy_pj = t->energy_pj;
 	if (loss > 0) {
-		unsigned loss_soonest = list_known(p, &other, index, true, loss - 1);
+		unsigned loss_soonest =
+			list_known(p, &other, index, waits, true, loss - 1, &place);
 
 		if (loss_soonest < loss) {
 			loss = loss_soonest;
 			o->energy_pj = other.energy_pj;
+			o->place = place;
 		}
 	}
 	o->loss = own + loss;
@@ -295,7 +308,7 @@ static void try_counts(const struct plan *p, size_t index, const struct timeline
 		o.place.n_sms = counts[i];
 		timeline_predict(&t, p->params, job, &o.place);
 		timeline_take(&t, job, &o.place);
-		follow(p, &t, index, *found ? ret->loss : UINT_MAX, &o);
+		follow(p, &t, index, NULL, *found ? ret->loss : UINT_MAX, &o);
 		if (!*found || start_better(&o, ret)) {
 			*ret = o;
 			*found = true;
@@ -327,7 +340,7 @@ static bool try_start(const struct plan *p, size_t index, struct outcome *ret) {
 	return found;
 }
 
-/* The job is not released before the next event. */
+/* The job is not released before the next event, and competes there with what is released by then. */
 static struct outcome try_wait(const struct plan *p, size_t index, unsigned bound) {
 	struct timeline_job job = p->ready.list[index].job;
 	struct outcome o = {.start = false};
@@ -335,8 +348,7 @@ static struct outcome try_wait(const struct plan *p, size_t index, unsigned boun
 
 	timeline_copy(&t, &p->base);
 	job.release = p->next_event;
-	list_one(p, &t, &job, false, &o.place);
-	follow(p, &t, index, bound, &o);
+	follow(p, &t, index, &job, bound, &o);
 	return o;
 }
 
@@ -347,7 +359,7 @@ static struct outcome try_never(const struct plan *p, size_t index, unsigned bou
 
 	timeline_copy(&t, &p->base);
 	t.misses += p->ready.list[index].job.deadline != 0;
-	follow(p, &t, index, bound, &o);
+	follow(p, &t, index, NULL, bound, &o);
 	return o;
 }
 

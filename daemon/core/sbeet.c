@@ -177,11 +177,6 @@ static void begin(struct generation *g, const struct sbeet *b, unsigned gpu, nse
 	g->n = g->last_late = g->after = 0;
 }
 
-/* Beyond the text: see sbeet.h. */
-static bool busy_goes_on(const struct sbeet *b) {
-	return b->params->reading == SCHED_READING_FIT && !b->params->skip_hopeless;
-}
-
 /* Jobs of Q^w that are late if the GPU is left as it is. */
 static unsigned misses_without(const struct sbeet *b, size_t index, unsigned gpu, nsec_t fin) {
 	struct generation g;
@@ -243,6 +238,7 @@ struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 	}
 	g.fin = c.place.finish;
 	own = g.t.misses > 0;
+	c.late = own || b->ready->list[index].hopeless;
 	if (late) {
 		g.t.misses = 0; /* its own can't be helped */
 	}
@@ -259,8 +255,7 @@ struct sbeet_choice sbeet_generate(const struct sbeet *b, size_t index,
 			g.t.misses <= misses_behind(b, index, place->gpu, g.fin, g.last_late);
 
 		c.feasible = harmless && !own;
-		c.keeps_busy = harmless && own && busy_goes_on(b) &&
-			       no_worse_than_waiting(b, job, &c.place);
+		c.keeps_busy = harmless && own && no_worse_than_waiting(b, job, &c.place);
 	}
 	c.energy_pj = c.place.energy_pj;
 	if (b->params->window == SCHED_WINDOW_OWN) { /* line 8 */
@@ -294,11 +289,14 @@ bool sbeet_better(const struct sbeet *b, const struct sbeet_choice *x,
 	if (b->params->reading == SCHED_READING_FIT && x->misses != y->misses) {
 		return x->misses < y->misses;
 	}
+	if (b->params->reading == SCHED_READING_FIT && x->late && y->late) {
+		return x->place.finish < y->place.finish;
+	}
 	return x->energy_pj < y->energy_pj;
 }
 
-/* Of two on an idle GPU: the feasible one; then, beyond the text and where jobs are never given up,
- * the one that makes nobody else late, then fewer misses; then less energy. */
+/* Of two on an idle GPU: the feasible one; then, beyond the text, the one that makes no other job
+ * late, then fewer misses, then the sooner end of a late job; then less energy. */
 static bool better(const struct sbeet *b, const struct sbeet_choice *x,
 		   const struct sbeet_choice *y) {
 	if (x->feasible != y->feasible) {

@@ -18,9 +18,9 @@
  *           are late when it waits until those have gone. The text starts it only if all are in
  *           time (line 21), so two jobs can wait for each other until both are late.
  *
- * Where no job is given up (params.skip_hopeless off, as live) the fit reading also keeps a GPU at
- * work when nobody can be helped by leaving it idle: by the same rule a job starts that is late
- * itself, where it ends no later than if it waited for all SMs.
+ *           And no GPU is left idle beside a late job that it can help: by the same rule a job
+ *           starts that is late itself, where it ends no later than if it waited for all SMs. Of
+ *           several places for a late job the one counts where it ends first, not the cheapest.
  */
 #pragma once
 
@@ -49,6 +49,7 @@ struct sbeet_choice {
 	bool feasible;
 	/* The job is late, but no later than if it waited, and no fewer are late then. */
 	bool keeps_busy;
+	bool late;	 /* by its own deadline, which planning may have put off (ready.h) */
 	unsigned misses; /* in the schedule */
 	struct timeline_place place;
 	/*
@@ -61,7 +62,8 @@ struct sbeet_choice {
 	int64_t energy_pj;
 };
 
-/* The lower E; nothing found is infinite. In the fit reading fewer misses count before that. */
+/* The lower E; nothing found is infinite. In the fit reading fewer misses count before that, and
+ * then the sooner end if the job is late with both. */
 bool sbeet_better(const struct sbeet *b, const struct sbeet_choice *x,
 		  const struct sbeet_choice *y);
 

@@ -40,6 +40,6 @@ const struct verb verb_plan = {
 	.max_args = 1,
 	.options = plan_options,
 	.options_size = sizeof(struct plan_options),
-	.help = "Exit code 3: some jobs are late. 7: none is late, but later ones may be.\n",
+	.help = "Exit code 3: some jobs are late. 7: it is not known whether some are.\n",
 	.function = plan,
 };

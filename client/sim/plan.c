@@ -79,18 +79,29 @@ static void add_home(struct table *t, const struct planning *plan, const struct 
 	}
 }
 
+/* Of all tasks together. */
+static const char *summary_of(const struct planning *p) {
+	switch (p->all) {
+	case PLANNING_IN_TIME:
+		return p->table ? "all jobs are always in time by this table"
+				: "all jobs are always in time, and with shorter times, too";
+	case PLANNING_LATE:
+		return "some jobs are late";
+	default:
+		return p->repeats
+			       ? "no job is late if all take their longest times; whether some are "
+				 "late if others take less is not known ('--table' keeps to this "
+				 "schedule)"
+			       : "no job is late, but the schedule does not repeat itself, so it "
+				 "is not known whether later jobs are";
+	}
+}
+
 static void print_summary(const struct planning *p) {
-	static const char *const texts[_PLANNING_VERDICT_N] = {
-		[PLANNING_IN_TIME] = "all jobs are always in time",
-		[PLANNING_LATE] = "some jobs are late",
-		[PLANNING_NOT_KNOWN] =
-			("no job is late, but the schedule does not repeat itself, so it is not "
-			 "known whether later jobs are"),
-	};
 	char text[32];
 
 	units_print_nsec(p->sim.result.end, text, sizeof(text));
-	printf("%s over %s: %s.\n", p->sim.policy->name, text, texts[p->all]);
+	printf("%s over %s: %s.\n", p->sim.policy->name, text, summary_of(p));
 }
 
 static int print_table(const struct ctl *ctl, const struct scenario *s, const struct planning *p) {
@@ -184,6 +195,7 @@ int plan_scenario(const struct ctl *ctl, const struct scenario *s) {
 			ctl->args[0]);
 		return CTL_EXIT_FAILED;
 	}
+	p.table = ((const struct plan_options *)ctl->options)->table != NULL;
 	r = choose(ctl, &p.sim);
 	if (r != CTL_EXIT_OK) {
 		return r;
@@ -213,10 +225,10 @@ int plan_scenario(const struct ctl *ctl, const struct scenario *s) {
 		ctl_error("cannot plan '%s': %s", ctl->args[0], strerror(-r));
 		return CTL_EXIT_FAILED;
 	}
-	r = report(ctl, s, &p);
-	if (r == CTL_EXIT_OK && ((const struct plan_options *)ctl->options)->table) {
+	if (p.table && p.all == PLANNING_IN_TIME) {
 		r = plan_table_write(s, &p, ((const struct plan_options *)ctl->options)->table);
 	}
+	r = r == CTL_EXIT_OK ? report(ctl, s, &p) : r;
 	planning_deinit(&p);
 	return r;
 }

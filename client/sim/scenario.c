@@ -36,6 +36,7 @@ void scenario_deinit(struct scenario *s) {
 	free(s->profiles);
 	free(s->task_names);
 	free(s->task_profiles);
+	free(s->task_moves);
 	free(s->tasks);
 	*s = (struct scenario){0};
 }
@@ -347,8 +348,8 @@ static int read_times(const struct reader *r, const struct reader_node *at,
 }
 
 static int read_task(const struct loader *l, const struct reader_node *at) {
-	static const char *const keys[] = {"name",   "profile",	 "period", "deadline",
-					   "offset", "priority", "fixed",  NULL};
+	static const char *const keys[] = {"name",     "profile", "period", "deadline", "offset",
+					   "priority", "fixed",	  "moves",  NULL};
 	struct scenario *s = l->s;
 	struct sched_task *task = &s->tasks[s->n_tasks];
 	const struct reader *r = &l->reader;
@@ -378,6 +379,10 @@ static int read_task(const struct loader *l, const struct reader_node *at) {
 	    (reader_get(at, "fixed", &node) && (e = read_fixed(l, &node, task)) < 0)) {
 		return e;
 	}
+	if (reader_get(at, "moves", &node) && !json_is_boolean(node.value)) {
+		return reader_fail(r, &node, "expected true or false");
+	}
+	s->task_moves[s->n_tasks] = json_is_true(json_object_get(at->value, "moves"));
 	task->spec.priority = (int)priority;
 	s->task_names[s->n_tasks] = strdup(name);
 	return s->task_names[s->n_tasks++] ? 0 : -ENOMEM;
@@ -400,7 +405,8 @@ static int read_tasks(const struct loader *l, const struct reader_node *root) {
 	s->tasks = calloc(n + 1, sizeof(*s->tasks));
 	s->task_names = calloc(n + 1, sizeof(*s->task_names));
 	s->task_profiles = calloc(n + 1, sizeof(*s->task_profiles));
-	if (!s->tasks || !s->task_names || !s->task_profiles) {
+	s->task_moves = calloc(n + 1, sizeof(*s->task_moves));
+	if (!s->tasks || !s->task_names || !s->task_profiles || !s->task_moves) {
 		return -ENOMEM;
 	}
 	for (size_t i = 0; e == 0 && i < n; i++) {

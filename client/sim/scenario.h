@@ -34,8 +34,9 @@ struct scenario {
 	size_t n_gpus;
 	struct scenario_profile *profiles; /* owned; in the order of the book; all run somewhere */
 	size_t n_profiles;
-	char **task_names;	  /* owned */
-	size_t *task_profiles;	  /* owned: index into profiles, for each task */
+	char **task_names;     /* owned */
+	size_t *task_profiles; /* owned: index into profiles, for each task */
+	bool *task_moves;      /* owned: its program calls sbeet_job_gpu(), and follows its jobs */
 	struct sched_task *tasks; /* owned; their profiles point to ours */
 	size_t n_tasks;
 	nsec_t duration; /* 0: the file does not say */

@@ -60,6 +60,7 @@ int simulation_run(struct simulation *s, const struct scenario *scenario) {
 		.n_gpus = scenario->n_gpus,
 		.tasks = scenario->tasks,
 		.n_tasks = scenario->n_tasks,
+		.moves = s->stays ? scenario->task_moves : NULL,
 		.duration = s->duration,
 		.seed = s->seed,
 		.on_segment = collect,

@@ -12,6 +12,7 @@
 struct simulation {
 	const struct sched_policy *policy;
 	struct params params;
+	bool stays; /* programs stay on their GPUs, but for those that move: as they do live */
 	nsec_t duration;
 	uint64_t seed;
 	struct sim_result result;     /* owned */
@@ -26,7 +27,7 @@ struct simulation {
 	size_t n_explained;
 };
 
-/* Policy, params, duration, seed, boundaries and n_explain of @s are set; runs. Return: as
+/* Policy, params, stays, duration, seed, boundaries and n_explain of @s are set; runs. Return: as
  * sim_run(). */
 int simulation_run(struct simulation *s, const struct scenario *scenario);
 void simulation_deinit(struct simulation *s);

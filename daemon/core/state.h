@@ -397,6 +397,14 @@ enum sched_overdue {
 };
 
 /* A policy: picks among waiting jobs. One object of these per policy, see core/policy/. */
+/* Whether a policy runs one job at a time on each GPU, to its end, and leaves none idle while a job
+ * waits that may run there; params.packing must be whole. See analysis/serial.h. */
+enum sched_serial {
+	SCHED_SERIAL_NONE,
+	SCHED_SERIAL_ANY,    /* in whatever order */
+	SCHED_SERIAL_PERIOD, /* shorter periods first */
+};
+
 struct sched_policy {
 	const char *name;
 	const char *summary; /* one line for `sbeetctl policy` */
@@ -407,6 +415,7 @@ struct sched_policy {
 	bool plans;  /* by profiles; jobs of tasks without one start in order of arrival */
 	bool steers; /* programs are told beforehand where they run, and don't ask: proto/terms.h */
 	enum sched_overdue overdue;
+	enum sched_serial serial;
 	bool counts_alone; /* it decides by n_alone of GPUs */
 	bool stops;	   /* it stops jobs that run, and looks at those that wait at any time */
 	/* Above 0: @a goes before @b however long @b waits; 0: they are equal. NULL: all are. */

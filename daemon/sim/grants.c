@@ -23,6 +23,7 @@ struct grant {
 
 struct granted_task {
 	sched_task_id id;
+	int gpu;      /* where its program stays; -1: it moves */
 	int last_gpu; /* -1: none yet */
 };
 
@@ -81,7 +82,8 @@ static void free_sms(struct sim *s, sched_job_id id) {
 	emit_segment(s, id);
 }
 
-/* Between two moments at which the kernels can be stopped, @kernel long together; 0: at any time. */
+/* Between two moments at which the kernels can be stopped, @kernel long together; 0: at any time.
+ */
 static nsec_t piece_of(const struct sim *s, const struct profile_table *p, nsec_t kernel) {
 	switch (s->setup->params.stop) {
 	case SCHED_STOP_LAUNCHES:
@@ -235,7 +237,7 @@ static int grants_arrive(struct sim *s, const struct sim_job *job, nsec_t seen, 
 	struct sched_job arriving = {
 		.task = g->tasks[job->task].id,
 		.owner = job->task + 1,
-		.gpu_wanted = -1,
+		.gpu_wanted = g->tasks[job->task].gpu,
 		.divisible = true,
 		.job_class = task->deadline ? SCHED_CLASS_REALTIME : SCHED_CLASS_BEST_EFFORT,
 		.stop = s->setup->params.stop,
@@ -442,6 +444,16 @@ static void grants_conclude(struct sim *s) {
 	}
 }
 
+/* Where the program of a task that does not move runs. */
+static int find_stay(struct grants *g, const struct sched_task *task, sched_task_id id) {
+	int gpu = task->fixed_gpu >= 0 ? task->fixed_gpu : sched_place(g->sched, id);
+
+	for (int k = 0; gpu < 0 && k < SCHED_GPUS_MAX; k++) {
+		gpu = task->profiles[k] ? k : -1;
+	}
+	return gpu;
+}
+
 /* The scheduler with the setup's GPUs and tasks. */
 static int fill_sched(struct grants *g, const struct sim_setup *setup) {
 	int r = sched_set_params(g->sched, &setup->params);
@@ -454,11 +466,16 @@ static int fill_sched(struct grants *g, const struct sim_setup *setup) {
 		r = r < 0 ? r : sched_set_gpu_model(g->sched, k, &setup->gpus[k]);
 	}
 	for (size_t i = 0; r == 0 && i < setup->n_tasks; i++) {
-		g->tasks[i].last_gpu = -1;
+		g->tasks[i].gpu = g->tasks[i].last_gpu = -1;
 		r = sched_add_task(g->sched, &setup->tasks[i], &g->tasks[i].id);
 	}
 	if (r == 0) {
 		sched_distribute(g->sched);
+	}
+	for (size_t i = 0; r == 0 && setup->moves && i < setup->n_tasks; i++) {
+		if (!setup->moves[i]) {
+			g->tasks[i].gpu = find_stay(g, &setup->tasks[i], g->tasks[i].id);
+		}
 	}
 	return r;
 }

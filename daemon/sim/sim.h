@@ -72,6 +72,10 @@ struct sim_setup {
 	/* What sched_add_task() reads of them; at least one profile or none that is asked for. */
 	const struct sched_task *tasks;
 	size_t n_tasks;
+	/* NULL: each job may run on any GPU with a profile. Else by task: whether that holds for its
+	 * jobs; others stay where the policy places their program (sched_place()), or where CUDA
+	 * does: on the first GPU. */
+	const bool *moves;
 	const struct sched_policy *policy;
 	struct sched_params params;
 	nsec_t duration;

@@ -194,12 +194,14 @@ const struct sched_policy policy_fcfs = {
 	.name = "fcfs",
 	.summary = "first come, first served: the whole GPU to one job at a time",
 	.decide = decide_fcfs,
+	.serial = SCHED_SERIAL_ANY,
 };
 
 const struct sched_policy policy_rm = {
 	.name = "rm",
 	.summary = "rate monotonic: the whole GPU to the ready job of the shortest period",
 	.decide = decide_rm,
+	.serial = SCHED_SERIAL_PERIOD,
 };
 
 #define PARAMS                                                     \
@@ -210,6 +212,7 @@ const struct sched_policy policy_load_dist = {
 	.name = "load-dist",
 	.summary = "load distribution: the most urgent job to the biggest idle GPU, whole",
 	.decide = decide_queue,
+	.serial = SCHED_SERIAL_ANY,
 	.places = true,
 	.params = PARAMS,
 };
@@ -219,6 +222,7 @@ const struct sched_policy policy_bcf = {
 	.summary = "load concentration: largest task first, to the biggest GPU with capacity",
 	.plans = true,
 	.decide = decide_at_home,
+	.serial = SCHED_SERIAL_ANY,
 	.distribute = distribute_bcf,
 	.places = true,
 	.params = PARAMS | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),
@@ -229,6 +233,7 @@ const struct sched_policy policy_lcf = {
 	.summary = "load concentration: largest task first, to the littlest GPU with capacity",
 	.plans = true,
 	.decide = decide_at_home,
+	.serial = SCHED_SERIAL_ANY,
 	.distribute = distribute_lcf,
 	.places = true,
 	.params = PARAMS | SCHED_PARAM_BIT(SCHED_PARAM_REFERENCE_SMS),

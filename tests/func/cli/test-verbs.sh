@@ -48,7 +48,8 @@ says() {
 	grep -q -e "^sbeetctl: .*$1" err || wrong "$verb: does not say '$1'"
 }
 
-# 'plan' ends with 3 where something is late: nothing is with these deadlines.
+# 'plan' ends with 3 where something is late, and with 7 where that is not known: with these deadlines
+# nothing is late under fcfs.
 sed 's/"deadline": *"[^"]*"/"deadline": "20ms"/' "$scenario" >timely.json
 scenario=$scratch/timely.json
 
@@ -73,7 +74,8 @@ arguments() {
 	'gpu examine') echo -c config.json ;;
 	'profile run') echo --task nobody true ;;
 	ptx) echo "$ptx" ;;
-	simulate | plan) echo "$scenario" ;;
+	simulate) echo "$scenario" ;;
+	plan) echo "$scenario" -p fcfs ;;
 	response-time) echo segments.json ;;
 	'profile list') echo profiles.json ;;
 	'profile show') echo profiles.json first ;;

@@ -19,5 +19,13 @@ struct plan_case {
 void plan_case_make(struct plan_case *ret, uint64_t seed, unsigned demand_permille);
 void plan_case_deinit(struct plan_case *c);
 
-/* Jobs late in so many hyperperiods after the largest offset. */
+/* Jobs late in so many hyperperiods after the largest offset, as planned. */
 uint64_t plan_case_simulate(const struct plan_case *c, unsigned hyperperiods);
+
+/* The same when things are not as planned, by @seed: jobs take less than their longest times, first
+ * releases are others, and each program stays on one of its GPUs, or all move. */
+uint64_t plan_case_vary(struct plan_case *c, uint64_t seed, unsigned hyperperiods);
+
+/* What is wrong with the schedule that plan_table_write() makes of the case, which is in time by
+ * it: NULL: nothing. Looks at the file alone, and at what the tasks are. */
+const char *plan_case_check_table(const struct plan_case *c, const char *path);

@@ -17,10 +17,6 @@
  * twice as many. The sets of tasks that were measured have some ten thousand. */
 #define RUN_EVENTS 100000
 
-/* Different first releases of the same tasks: which ones meet is luck. In every second one kernels
- * take longer, see search_slow(). */
-#define SEEDS 2
-
 /* How much later a copy begins that is held, and the time between two pieces, as measured on hosts
  * of an H200 and an H100. */
 #define HOLD  (10 * NSEC_PER_USEC)
@@ -72,7 +68,9 @@ static void take_task(struct search *s, unsigned i, const struct plan_task *task
 						  .block = UNKNOWN_BLOCK,
 						  .kernels = s->unknown};
 	}
-	join_launches(&s->tasks[i], s->tasks[i].kernels[s->gpu->sms]);
+	if (s->n_drawings == SEARCH_DRAWINGS) {
+		join_launches(&s->tasks[i], s->tasks[i].kernels[s->gpu->sms]);
+	}
 }
 
 static void slow_down(struct search *s, unsigned i, double part) {
@@ -96,7 +94,9 @@ void search_init(struct search *s, const struct plan_gpu *gpu, const struct plan
 		 unsigned n) {
 	assert(n > 0 && n <= MODEL_TASKS_MAX && gpu->group > 0);
 	*s = (struct search){.gpu = gpu,
+			     .given = tasks,
 			     .n = n,
+			     .n_drawings = SEARCH_DRAWINGS,
 			     .events_max = UINT64_MAX,
 			     .n_groups = terms_groups(gpu->sms, gpu->group),
 			     .gateless = {.badness = INFINITY}};
@@ -110,6 +110,14 @@ void search_init(struct search *s, const struct plan_gpu *gpu, const struct plan
 	search_slow(s, SEARCH_SLOW);
 	s->time = s->longest * JOBS_LOOKED_AT;
 	s->time = s->time < TIME_MIN ? TIME_MIN : s->time > TIME_MAX ? TIME_MAX : s->time;
+}
+
+void search_look(struct search *s, unsigned n_drawings) {
+	s->n_drawings = n_drawings;
+	for (unsigned i = 0; i < s->n; i++) {
+		take_task(s, i, &s->given[i]);
+	}
+	search_slow(s, SEARCH_SLOW);
 }
 
 struct model_gpu search_gpu(const struct plan_gpu *gpu, unsigned lower) {
@@ -129,7 +137,8 @@ struct model_gpu search_gpu(const struct plan_gpu *gpu, unsigned lower) {
 	};
 }
 
-/* Adds one drawing of the first releases to @sum, but ends it when @most jobs are late. */
+/* Adds one drawing of the first releases to @sum, but ends it when @most jobs are late: which
+ * releases meet is luck. In every second one kernels take longer, see search_slow(). */
 static void draw(struct search *s, const struct candidate *c, unsigned seed, unsigned most,
 		 struct model_result *sum) {
 	static const struct model_wake wake = {PLAN_WAKE_MIN, PLAN_WAKE_MAX};
@@ -153,7 +162,7 @@ static void draw(struct search *s, const struct candidate *c, unsigned seed, uns
 
 void search_predict(struct search *s, const struct candidate *c, struct model_result *ret) {
 	memset(ret, 0, s->n * sizeof(*ret));
-	for (unsigned k = 0; k < SEEDS; k++) {
+	for (unsigned k = 0; k < SEARCH_DRAWINGS; k++) {
 		draw(s, c, k, UINT_MAX, ret);
 	}
 	s->n_tried++;
@@ -190,7 +199,8 @@ static double lost_rate(const struct search *s, const struct model_result *resul
 		double takes = (double)(t->copy_in + t->kernels[s->gpu->sms] + t->copy_out);
 
 		if (!t->period && !t->deadline) {
-			lost += fmax(1 - results[i].done * takes / (double)(SEEDS * s->time), 0);
+			lost += fmax(
+				1 - results[i].done * takes / (double)(s->n_drawings * s->time), 0);
 			n++;
 		}
 	}
@@ -203,7 +213,7 @@ double search_badness(struct search *s, const struct candidate *c, double best) 
 	double sum;
 
 	s->n_tried++;
-	for (unsigned k = 0; k < SEEDS; k++) {
+	for (unsigned k = 0; k < s->n_drawings; k++) {
 		draw(s, c, k, most - missed, results);
 		missed = misses(s, results);
 		if (missed >= most) {

@@ -41,6 +41,10 @@ static const unsigned time_part[] = {[PLAN_QUICK] = 2, [PLAN_MEDIUM] = 1, [PLAN_
 #define KICK_CHANGES 3
 #define KICKS_MAX    100
 
+/* What is compared with the optima at last: the rule, everybody everywhere, and so by deadline; the
+ * best before the margin was widened, and the best where nobody yields. */
+#define SEARCH_MORE 5
+
 /* Rounds in which every task may move once. */
 #define ROUNDS_MAX 3
 
@@ -446,6 +450,35 @@ static void widen_margin(struct search *s, struct optimum *best, nsec_t longer) 
 	s->time = time;
 }
 
+/* Compares the best with the other optima and the candidates in @more, of those that are no worse
+ * in what the search looks at. One that makes fewer jobs late with more drawings comes first. */
+static void compare_all(struct search *s, const struct candidate more[static SEARCH_MORE]) {
+	double most = floor(s->optima[0].badness) + 1, least;
+	struct optimum all[SEARCH_STARTS + SEARCH_MORE], *best = &all[0];
+	unsigned n = s->n_optima;
+
+	memcpy(all, s->optima, n * sizeof(all[0]));
+	for (unsigned i = 0; i < SEARCH_MORE; i++) {
+		all[n++] = (struct optimum){more[i], search_badness(s, &more[i], most)};
+	}
+	search_look(s, SEARCH_DRAWINGS_LAST);
+	least = floor(search_badness(s, &best->candidate, INFINITY));
+	for (unsigned i = 1; i < n && least > 0; i++) {
+		if (all[i].badness < most) {
+			double badness = floor(search_badness(s, &all[i].candidate, least));
+
+			best = badness < least ? &all[i] : best;
+			least = badness < least ? badness : least;
+		}
+	}
+	search_look(s, SEARCH_DRAWINGS);
+	if (best != &all[0]) {
+		n = s->n_optima < SEARCH_STARTS ? s->n_optima++ : SEARCH_STARTS - 1;
+		memmove(&s->optima[1], &s->optima[0], n * sizeof(s->optima[0]));
+		s->optima[0] = *best;
+	}
+}
+
 /* How long a prediction of the search should look. */
 static nsec_t search_time(const struct search *s) {
 	double launches = 0; /* a second */
@@ -465,8 +498,10 @@ static nsec_t search_time(const struct search *s) {
 
 void search_run(struct search *s, struct candidate *c, enum plan_effort effort) {
 	const struct limits *max = s->gpu->gates ? &with_gates_max[effort] : &gateless_max[effort];
+	struct candidate more[SEARCH_MORE] = {*c, search_free_for_all(s, c)};
 	nsec_t whole = s->time;
 
+	more[2] = search_by_deadline(s, &more[1]);
 	s->time = search_time(s) / time_part[effort];
 	search_alone(s, c, s->alone);
 	for (unsigned i = 0; i < s->n; i++) {
@@ -478,11 +513,16 @@ void search_run(struct search *s, struct candidate *c, enum plan_effort effort) 
 	s->events_max = max->all;
 	climb(s, &s->optima[0], STILL_MAX);
 	kick(s, &s->optima[0]);
+	more[3] = s->optima[0].candidate;
 	if (s->optima[0].badness < 1) {
 		widen_margin(s, &s->optima[0], whole);
 	}
 	s->cut_short |= search_stopped(s);
 	note_gateless(s, &s->optima[0]);
+	more[4] = s->gateless.candidate;
+	if (!search_given_up(s)) {
+		compare_all(s, more);
+	}
 	*c = s->optima[0].candidate;
 	s->time = whole;
 }

@@ -12,6 +12,9 @@
  *     on what was drawn, so several searches may each find another plan.
  *  3. If no job is late by then: likewise to that with which fewest would be if kernels took much
  *     longer.
+ *  4. All that was best for a time, and what needs no search, is compared once more, with many more
+ *     first releases, and each short launch by itself: what was changed hundreds of times to suit a
+ *     few drawings may suit only them.
  * Half of what is predicted is with kernels that take longer than measured, for beside others they
  * do: else the second step would find plans that keep every deadline by a hair.
  *
@@ -41,6 +44,10 @@
 /* What a search starts from. */
 #define SEARCH_STARTS 6
 
+/* Drawings of first releases that a prediction looks at, and the comparison at the end. */
+#define SEARCH_DRAWINGS	     2
+#define SEARCH_DRAWINGS_LAST 16
+
 struct candidate {
 	unsigned lower; /* groups of the lower part */
 	struct model_place places[MODEL_TASKS_MAX];
@@ -54,12 +61,13 @@ struct optimum {
 
 struct search {
 	const struct plan_gpu *gpu;
+	const struct plan_task *given; /* what `tasks` are made of */
 	struct model_task tasks[MODEL_TASKS_MAX];
 	bool known[MODEL_TASKS_MAX];
 	nsec_t unknown[PROTO_SMS_MAX + 1];	   /* times of an unknown task's kernels */
 	struct model_task slowed[MODEL_TASKS_MAX]; /* the same beside others */
 	nsec_t slow_kernels[MODEL_TASKS_MAX][PROTO_SMS_MAX + 1]; /* of these */
-	unsigned n, n_groups, n_tried;
+	unsigned n, n_groups, n_tried, n_drawings;
 	uint64_t events, events_max; /* of what was tried: see search_stopped() */
 	uint64_t random;
 	const _Atomic bool *stop;	      /* NULL: nobody stops it */
@@ -81,6 +89,10 @@ void search_init(struct search *s, const struct plan_gpu *gpu, const struct plan
 
 /* In half of what is predicted from now on kernels take longer by @part of themselves. */
 void search_slow(struct search *s, double part);
+
+/* How many drawings of first releases are looked at from now on. With more than SEARCH_DRAWINGS
+ * short launches are not taken together either. */
+void search_look(struct search *s, unsigned n_drawings);
 
 /* @s->stop says so. */
 bool search_given_up(const struct search *s);

@@ -9,9 +9,9 @@
  *  - if the schedule is kept as a table: each job starts at its time, however early the one before
  *    it ends; that such a schedule repeats itself without a late job is all there is to show;
  *  - or by a bound: where each GPU runs one job at a time and none waits beside an idle one, see
- *    daemon/core/analysis/serial.h. A task counts on every GPU that it has a profile for, since
- * live its program may have been started on any of them, and its bound is the longest on these. For
- * a task that moves this holds as well: it waits no longer than on any one of them.
+ *    daemon/core/analysis/serial.h. A task counts on every GPU that it has a profile for, since its
+ *    program may have been started on any of them, and its bound is the longest on these. So it is
+ *    for a task that moves: it waits no longer than on any one of them.
  *
  * Programs stay on their GPUs as they do live (struct simulation).
  */

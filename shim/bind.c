@@ -48,7 +48,8 @@ struct search {
 	const struct object *from;
 	const char *name;
 	const void *wanted;
-	const void *at_start; /* the first definition in an object that was there at start */
+	const void *at_start; /* the first definition in an object that was there at start, */
+	unsigned where;	      /* and which object that is */
 	bool is_later;	      /* a later object has the wanted one, */
 	bool is_other;	      /* or another one */
 };
@@ -58,6 +59,7 @@ static bool note_definition(const struct object *o, void *data) {
 	const void *found = o->base == s->from->base ? NULL : object_symbol(o, s->name, NULL);
 
 	if (found && o->index < n_started) {
+		s->where = s->at_start ? s->where : o->index;
 		s->at_start = s->at_start ? s->at_start : found;
 	} else if (found) {
 		s->is_later |= found == s->wanted;
@@ -68,14 +70,18 @@ static bool note_definition(const struct object *o, void *data) {
 
 /*
  * Whether it will be @wanted, which the driver has. Objects that were there at start come first, in
- * their order, but for RTLD_DEEPBIND. Which of the others are looked at is not known; the driver is
- * if @o was linked with it.
+ * their order, but for RTLD_DEEPBIND; then the object itself, if it has a definition. Which of the
+ * others are looked at is not known; the driver is if @o was linked with it.
  */
-static bool will_be_found(const struct object *o, const char *name, const void *wanted, bool deep) {
-	struct search s = {.from = o, .name = name, .wanted = wanted};
+static bool will_be_found(const struct object *o, const struct object_slot *slot,
+			  const void *wanted, bool deep) {
+	struct search s = {.from = o, .name = slot->name, .wanted = wanted};
 	bool is_linked = object_needs(o, REAL_DRIVER);
 
 	object_each(note_definition, &s);
+	if (slot->is_own) {
+		return !deep && s.at_start == wanted && s.where < o->index;
+	}
 	if (s.at_start && !(deep && is_linked)) {
 		return s.at_start == wanted;
 	}
@@ -124,7 +130,7 @@ static void *replacement(const struct object *o, const struct object_slot *s,
 	}
 	held = s->is_lazy ? object_symbol(&driver, s->name, NULL) : *s->at;
 	wrapper = lookup_replace(held);
-	if (wrapper == held || (s->is_lazy && !will_be_found(o, s->name, held, deep))) {
+	if (wrapper == held || (s->is_lazy && !will_be_found(o, s, held, deep))) {
 		return NULL;
 	}
 	return wrapper;

@@ -268,26 +268,25 @@ EARLY void *object_symbol(const struct object *o, const char *name, bool *is_fun
 /* ---- what it reaches of others ---- */
 
 EARLY static void show_slot(const struct object *o, const ElfW(Rela) * r,
-				 void (*f)(const struct object *o, const struct object_slot *s,
-					   void *data),
-				 void *data) {
+			    void (*f)(const struct object *o, const struct object_slot *s,
+				      void *data),
+			    void *data) {
 	const unsigned type = ELF64_R_TYPE(r->r_info);
 	const ElfW(Sym) *symbol = &o->symbols[ELF64_R_SYM(r->r_info)];
 	struct object_slot s = {
 		.name = o->strings + symbol->st_name,
 		.at = (void **)(o->base + r->r_offset),
+		.is_own = symbol->st_shndx != SHN_UNDEF,
 	};
 
-	if (symbol->st_shndx == SHN_UNDEF) {
-		s.is_lazy = type == SLOT_CALL && object_holds(o, *s.at);
-		f(o, &s, data);
-	}
+	s.is_lazy = type == SLOT_CALL && object_holds(o, *s.at);
+	f(o, &s, data);
 }
 
 EARLY void object_each_slot(const struct object *o,
-				 void (*f)(const struct object *o, const struct object_slot *s,
-					   void *data),
-				 void *data) {
+			    void (*f)(const struct object *o, const struct object_slot *s,
+				      void *data),
+			    void *data) {
 	for (unsigned i = 0; i < 2; i++) {
 		for (size_t j = 0; j < o->slots[i].n; j++) {
 			const ElfW(Rela) *r = &o->slots[i].list[j];

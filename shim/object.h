@@ -69,10 +69,12 @@ void *object_early_symbol(const char *const *sonames, const char *name);
 struct object_slot {
 	const char *name;
 	void **at;
-	bool is_lazy; /* it has not been resolved yet, but will be at the first call */
+	bool is_lazy; /* it has not been resolved yet, but will be at the first call; or it holds
+		       * the object's own function */
+	bool is_own;  /* the object has a definition itself, which others may come before */
 };
 
-/* Calls @f for each slot whose symbol @o does not define itself. */
+/* Calls @f for each slot of @o that is bound by a symbol. */
 void object_each_slot(const struct object *o,
 		      void (*f)(const struct object *o, const struct object_slot *s, void *data),
 		      void *data);

@@ -14,11 +14,6 @@
 
 #include "client/build.h"
 
-#define SHIM_NAME "libsbeet.so"
-
-/* What separates the entries of LD_PRELOAD; no way to quote them (ld.so(8)). */
-#define SEPARATORS " :"
-
 static int absolute(const char *path, char **ret_path, char *error, size_t error_size) {
 	char *real = realpath(path, NULL);
 	struct stat st;
@@ -32,7 +27,7 @@ static int absolute(const char *path, char **ret_path, char *error, size_t error
 		free(real);
 		return -EINVAL;
 	}
-	if (strpbrk(real, SEPARATORS)) {
+	if (strpbrk(real, PRELOAD_SEPARATORS)) {
 		snprintf(error, error_size,
 			 "cannot preload the shim '%s': a path in LD_PRELOAD may not contain a "
 			 "space or a colon; move or link it elsewhere",
@@ -58,7 +53,7 @@ static char *beside_self(const char *rest) {
 }
 
 int preload_find(const char *given, char **ret_path, char *error, size_t error_size) {
-	static const char *const beside[] = {"../shim/" SHIM_NAME, SBEET_SHIM_BESIDE};
+	static const char *const beside[] = {"../shim/" PRELOAD_NAME, SBEET_SHIM_BESIDE};
 	const char *named = given ? given : getenv("SBEET_SHIM");
 
 	if (named && *named) {
@@ -78,7 +73,7 @@ int preload_find(const char *given, char **ret_path, char *error, size_t error_s
 		return absolute(SBEET_SHIM_PATH, ret_path, error, error_size);
 	}
 	snprintf(error, error_size,
-		 "cannot find " SHIM_NAME " (looked beside sbeetctl and at " SBEET_SHIM_PATH
+		 "cannot find " PRELOAD_NAME " (looked beside sbeetctl and at " SBEET_SHIM_PATH
 		 "); name it with --shim or SBEET_SHIM");
 	return -ENOENT;
 }
@@ -90,64 +85,71 @@ static bool same_file(const char *a, const char *b) {
 	       sa.st_ino == sb.st_ino;
 }
 
-static const char *name_of(const char *path) {
-	const char *slash = strrchr(path, '/');
+/* Puts @entry behind what is in *@list, owned. Return: 0; or -ENOMEM, then *@list is NULL. */
+static int append(char **list, const char *entry) {
+	char *longer;
+	int n = asprintf(&longer, "%s%s%s", *list, **list && *entry ? ":" : "", entry);
 
-	return slash ? slash + 1 : path;
+	free(*list);
+	*list = n < 0 ? NULL : longer;
+	return n < 0 ? -ENOMEM : 0;
+}
+
+/* One entry of LD_PRELOAD, which is there already. Return: 0, -EEXIST or -ENOMEM. */
+static int join_entry(char **list, const char *entry, const char *shim, bool *has_shim) {
+	bool is_name = strcmp(entry, PRELOAD_NAME) == 0;
+
+	if (is_name || (strchr(entry, '/') && same_file(entry, shim))) {
+		*has_shim = true;
+	} else if (preload_is_named(entry)) {
+		return -EEXIST;
+	}
+	return append(list, is_name ? shim : entry);
 }
 
 int preload_without(const char *old, char **ret) {
-	char *entries = strdup(old ? old : ""), *left = calloc(1, strlen(old ? old : "") + 1);
-	char *save = NULL;
+	char *entries = strdup(old ? old : ""), *left = strdup(""), *save = NULL;
+	int r = entries && left ? 0 : -ENOMEM;
 
-	if (!entries || !left) {
-		free(entries);
-		free(left);
-		return -ENOMEM;
-	}
-	for (char *e = strtok_r(entries, SEPARATORS, &save); e;
-	     e = strtok_r(NULL, SEPARATORS, &save)) {
-		if (strcmp(name_of(e), SHIM_NAME) != 0) {
-			strcat(strcat(left, *left ? ":" : ""), e);
-		}
+	for (char *e = r == 0 ? strtok_r(entries, PRELOAD_SEPARATORS, &save) : NULL; e && r == 0;
+	     e = strtok_r(NULL, PRELOAD_SEPARATORS, &save)) {
+		r = preload_is_named(e) ? 0 : append(&left, e);
 	}
 	free(entries);
+	if (r < 0) {
+		free(left);
+		return r;
+	}
 	*ret = left;
 	return 0;
 }
 
 int preload_join(const char *old, const char *first, const char *shim, char **ret) {
-	char *entries, *save = NULL, *joined = NULL;
-	bool has_shim = false;
-	int r = 0;
+	char *entries = strdup(old ? old : ""), *save = NULL, *joined = strdup("");
+	bool has_shim = false, has_first = !first || !*first;
+	int r = entries && joined ? 0 : -ENOMEM;
 
-	entries = strdup(old ? old : "");
-	if (!entries) {
-		return -ENOMEM;
-	}
-	for (char *e = strtok_r(entries, SEPARATORS, &save); e;
-	     e = strtok_r(NULL, SEPARATORS, &save)) {
-		const char *name = name_of(e);
+	for (char *e = r == 0 ? strtok_r(entries, PRELOAD_SEPARATORS, &save) : NULL; e && r == 0;
+	     e = strtok_r(NULL, PRELOAD_SEPARATORS, &save)) {
+		const char *slash = strrchr(e, '/');
 
-		if (first && strcmp(name, first) == 0) {
-			first = NULL;
-		}
-		if (same_file(e, shim)) {
-			has_shim = true;
-		} else if (strcmp(name, SHIM_NAME) == 0) {
-			r = -EEXIST;
-		}
+		has_first = has_first || strcmp(slash ? slash + 1 : e, first) == 0;
+		r = join_entry(&joined, e, shim, &has_shim);
 	}
 	free(entries);
-	if (r < 0) {
-		return r;
+	if (r == 0 && !has_shim) {
+		r = append(&joined, shim);
 	}
-	old = old ? old : "";
-	first = first ? first : "";
-	shim = has_shim ? "" : shim;
-	if (asprintf(&joined, "%s%s%s%s%s", first, *first ? ":" : "", old, *old && *shim ? ":" : "",
-		     shim) < 0) {
-		return -ENOMEM;
+	if (r == 0 && !has_first) {
+		char *behind = joined;
+
+		joined = strdup(first);
+		r = joined ? append(&joined, behind) : -ENOMEM;
+		free(behind);
+	}
+	if (r < 0) {
+		free(joined);
+		return r;
 	}
 	*ret = joined;
 	return 0;

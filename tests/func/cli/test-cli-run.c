@@ -152,6 +152,15 @@ static void run_adds_to_ld_preload(void **state) {
 	assert_string_equal(s.out, other);
 	spawned_deinit(&s);
 	unlink(other);
+
+	/* the name alone is the library that is to be loaded, and keeps its place; the C library's
+	 * stands for one that must come first */
+	s = spawn(ARGS(sbeetctl, "run", "/bin/sh", "-c", "printf %s \"$LD_PRELOAD\""),
+		  ARGS(use_shim, "LD_PRELOAD=libsbeet.so libc.so.6"));
+	assert_int_equal(s.code, 0);
+	snprintf(expected, sizeof(expected), "%s:libc.so.6", shim);
+	assert_string_equal(s.out, expected);
+	spawned_deinit(&s);
 }
 
 /* Else its runtime ends the program at once. */

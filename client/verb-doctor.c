@@ -37,7 +37,8 @@ static void gather(const struct ctl *ctl, struct facts *f) {
 	gather_mps(&f->daemon, &f->mps);
 	gather_gpu(f->daemon.mps_directory, &f->gpu);
 	gather_preload(library, why, &f->preload);
-	gather_environment(library, &f->environment);
+	gather_environment(&f->preload, &f->environment);
+	gather_strays(f->daemon.control.path, library, &f->strays);
 	gather_program(ctl->n_args > 0 ? ctl->args[0] : NULL, library, &f->program);
 	free(library);
 }

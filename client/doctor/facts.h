@@ -12,7 +12,8 @@
 
 #include "proto/limits.h"
 
-#define FACTS_TEXT 256
+#define FACTS_TEXT	 256
+#define FACTS_STRAYS_MAX 4
 
 enum facts_end {
 	FACTS_DONE,
@@ -103,15 +104,33 @@ struct preload_facts {
 	char why[512];		      /* then: why not */
 	bool other_machine;	      /* built for another one than this sbeetctl */
 	char glibc[32];		      /* version of the C library here */
+	char by_name[PROTO_PATH_MAX]; /* what it finds by the name libsbeet.so; empty: nothing */
 	bool tried;
 	char said[512]; /* what the dynamic linker said against it; empty: it was loaded */
 };
 
 struct environment_facts {
-	bool disabled;		     /* SBEET_DISABLE=1 */
-	char other_shim[FACTS_TEXT]; /* LD_PRELOAD names another libsbeet.so */
-	char wrong[512];	     /* what is wrong with SBEET_*; empty: nothing */
-	char wrong_variable[64];     /* which one */
+	bool disabled;			 /* SBEET_DISABLE=1 */
+	char other_shim[PROTO_PATH_MAX]; /* LD_PRELOAD names another libsbeet.so */
+	bool not_found;		 /* LD_PRELOAD names libsbeet.so, without a folder, in vain */
+	char wrong[512];	 /* what is wrong with SBEET_*; empty: nothing */
+	char wrong_variable[64]; /* which one */
+};
+
+/* A process that uses a GPU and declares a task, but has not loaded libsbeet.so. */
+struct stray_facts {
+	pid_t pid;
+	char name[32];
+	char variable[32];	    /* by which it declares one: "SBEET_TASK" */
+	char entry[PROTO_PATH_MAX]; /* of its LD_PRELOAD, naming libsbeet.so; empty: none */
+	bool absent;		    /* @entry is a path, and there is no such file for it */
+	const char *unmanaged; /* why its dynamic linker ignores LD_PRELOAD; NULL: it does not */
+};
+
+/* Among the processes that this user may look into, and that would ask this sbeetd. */
+struct stray_list {
+	unsigned n;
+	struct stray_facts first[FACTS_STRAYS_MAX];
 };
 
 struct program_facts {
@@ -133,5 +152,6 @@ struct facts {
 	struct mps_facts mps;
 	struct preload_facts preload;
 	struct environment_facts environment;
+	struct stray_list strays;
 	struct program_facts program;
 };

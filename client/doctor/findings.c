@@ -479,9 +479,16 @@ static void judge_preload(const struct facts *f, struct finding *ret) {
 	}
 }
 
+/* @command: of the size of a finding's. Return: it, or NULL: there is no library to name. */
+static const char *by_path(const struct facts *f, char command[static FINDING_COMMAND]) {
+	int n = snprintf(command, FINDING_COMMAND, "export LD_PRELOAD=%s", f->preload.library);
+
+	return *f->preload.library && n < FINDING_COMMAND ? command : NULL;
+}
+
 static void judge_environment(const struct facts *f, struct finding *ret) {
 	const struct environment_facts *e = &f->environment;
-	char command[128];
+	char command[FINDING_COMMAND];
 
 	if (e->disabled) {
 		find(ret, FINDING_MISSING, "unset SBEET_DISABLE",
@@ -489,6 +496,10 @@ static void judge_environment(const struct facts *f, struct finding *ret) {
 	} else if (*e->other_shim) {
 		find(ret, FINDING_MISSING, "unset LD_PRELOAD",
 		     "LD_PRELOAD names another libsbeet.so: %s", e->other_shim);
+	} else if (e->not_found) {
+		find(ret, FINDING_MISSING, by_path(f, command),
+		     "LD_PRELOAD names libsbeet.so, which is in no folder where the dynamic linker "
+		     "looks: programs run unmanaged");
 	} else if (*e->wrong) {
 		snprintf(command, sizeof(command), "unset %s", e->wrong_variable);
 		find(ret, FINDING_MISSING, command, "%s", e->wrong);
@@ -510,6 +521,42 @@ static void judge_container(const struct facts *f, struct finding *ret) {
 		find(ret, FINDING_OK, NULL, "%s: sockets and library are there, glibc %s",
 		     f->system.container, f->preload.glibc);
 	}
+}
+
+/* Why @s has not loaded libsbeet.so, as far as it shows. */
+static void tell_why(const struct stray_facts *s, char *why, size_t size) {
+	if (!*s->entry) {
+		snprintf(why, size, "%s is set, but LD_PRELOAD does not name it", s->variable);
+	} else if (s->unmanaged) {
+		snprintf(why, size, "%s", s->unmanaged);
+	} else if (s->absent) {
+		snprintf(why, size, "LD_PRELOAD names %s, which is not there", s->entry);
+	} else if (!strchr(s->entry, '/')) {
+		snprintf(why, size,
+			 "LD_PRELOAD names it without a folder, and it was in none where the "
+			 "dynamic linker looks");
+	} else {
+		snprintf(why, size, "the dynamic linker did not load %s", s->entry);
+	}
+}
+
+static void judge_strays(const struct facts *f, struct finding *ret) {
+	const struct stray_list *l = &f->strays;
+	char text[sizeof(ret->text)] = "", why[PROTO_PATH_MAX + 64];
+	size_t used = 0;
+
+	if (l->n == 0) {
+		find(ret, FINDING_OK, NULL, "none that declares a task runs without libsbeet.so");
+		return;
+	}
+	for (unsigned i = 0; i < l->n && i < FACTS_STRAYS_MAX && used < sizeof(text); i++) {
+		tell_why(&l->first[i], why, sizeof(why));
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%sprocess %d (%s): %s",
+					 i > 0 ? "; " : "", l->first[i].pid, l->first[i].name, why);
+	}
+	find(ret, FINDING_MISSING, "sbeetctl run -- PROGRAM",
+	     "%u on a GPU without libsbeet.so: %s%s", l->n, text,
+	     l->n > FACTS_STRAYS_MAX ? "; and others" : "");
 }
 
 static void judge_program(const struct facts *f, struct finding *ret) {
@@ -556,6 +603,7 @@ size_t findings_judge(const struct facts *f, struct finding ret[static FINDINGS_
 		{"preload", judge_preload},
 		{"environment", judge_environment},
 		{"container", judge_container},
+		{"processes", judge_strays},
 		{"program", judge_program},
 	};
 	size_t n = sizeof(checks) / sizeof(checks[0]);

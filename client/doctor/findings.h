@@ -13,11 +13,13 @@ enum finding_state {
 	FINDING_MISSING, /* programs can't be managed as long as this is so */
 };
 
+#define FINDING_COMMAND 512
+
 struct finding {
 	const char *name; /* of the check: "driver" */
 	enum finding_state state;
-	char text[1280];   /* one line */
-	char command[512]; /* to type; empty: none helps */
+	char text[1280];	       /* one line */
+	char command[FINDING_COMMAND]; /* to type; empty: none helps */
 };
 
 #define FINDINGS_MAX 16

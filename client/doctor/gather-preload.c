@@ -15,6 +15,7 @@
 
 #include "client/base/program.h"
 #include "client/doctor/gather.h"
+#include "client/preload.h"
 #include "proto/taskvars.h"
 
 #define SAID_MAX 16384
@@ -71,6 +72,35 @@ static const char *harmless_program(void) {
 	return p.is_dynamic ? "/bin/true" : NULL;
 }
 
+/* "NAME=value" of the environment, owned by the caller; NULL: it is not set. */
+static char *variable_of(const char *name) {
+	const char *value = getenv(name);
+	char *text;
+
+	return value && asprintf(&text, "%s=%s", name, value) >= 0 ? text : NULL;
+}
+
+/* Asks the dynamic linker, as ldd(1) does, what LD_PRELOAD=libsbeet.so is. */
+static void find_by_name(struct preload_facts *p) {
+	static const char arrow[] = "\t" PRELOAD_NAME " => ";
+	char *folders = variable_of("LD_LIBRARY_PATH");
+	char *variables[] = {(char *)"LD_TRACE_LOADED_OBJECTS=1",
+			     (char *)"LD_PRELOAD=" PRELOAD_NAME, folders, NULL};
+	const char *program = harmless_program();
+	char said[SAID_MAX], *at;
+
+	if (program && run(program, variables, said, sizeof(said)) == 0) {
+		at = strstr(said, arrow);
+		if (at) {
+			at += sizeof(arrow) - 1;
+			at[strcspn(at, "\n")] = '\0';
+			at[strcspn(at, " ")] = '\0';
+			snprintf(p->by_name, sizeof(p->by_name), "%s", at);
+		}
+	}
+	free(folders);
+}
+
 static void try_preload(struct preload_facts *p) {
 	char *variables[] = {preload_variable(p->library), NULL};
 	const char *program = harmless_program();
@@ -96,6 +126,7 @@ void gather_preload(const char *library, const char *why, struct preload_facts *
 	struct program self, it;
 
 	snprintf(ret->glibc, sizeof(ret->glibc), "%s", gnu_get_libc_version());
+	find_by_name(ret);
 	if (!library) {
 		snprintf(ret->why, sizeof(ret->why), "%s", why);
 		return;
@@ -108,16 +139,26 @@ void gather_preload(const char *library, const char *why, struct preload_facts *
 	try_preload(ret);
 }
 
-static bool is_other_shim(const char *entry, const char *library) {
-	const char *slash = strrchr(entry, '/');
-	struct stat a, b;
+static bool same_file(const char *a, const char *b) {
+	struct stat sa, sb;
 
-	return strcmp(slash ? slash + 1 : entry, "libsbeet.so") == 0 &&
-	       (!library || stat(entry, &a) < 0 || stat(library, &b) < 0 || a.st_ino != b.st_ino ||
-		a.st_dev != b.st_dev);
+	return stat(a, &sa) == 0 && stat(b, &sb) == 0 && sa.st_ino == sb.st_ino &&
+	       sa.st_dev == sb.st_dev;
 }
 
-void gather_environment(const char *library, struct environment_facts *ret) {
+/* An entry of LD_PRELOAD that names libsbeet.so. */
+static void look_at_entry(const char *entry, const struct preload_facts *p,
+			  struct environment_facts *ret) {
+	const char *path = strchr(entry, '/') ? entry : p->by_name;
+
+	if (!*path) {
+		ret->not_found = true;
+	} else if (!*p->library || !same_file(path, p->library)) {
+		snprintf(ret->other_shim, sizeof(ret->other_shim), "%s", path);
+	}
+}
+
+void gather_environment(const struct preload_facts *preload, struct environment_facts *ret) {
 	struct taskvar_source from[_TASK_FIELD_N];
 	const char *text = getenv("SBEET_DISABLE");
 	char *entries, *save = NULL;
@@ -127,10 +168,10 @@ void gather_environment(const char *library, struct environment_facts *ret) {
 	ret->disabled = text && strcmp(text, "1") == 0;
 	text = getenv("LD_PRELOAD");
 	entries = strdup(text ? text : "");
-	for (char *e = entries ? strtok_r(entries, " :", &save) : NULL; e;
-	     e = strtok_r(NULL, " :", &save)) {
-		if (is_other_shim(e, library)) {
-			snprintf(ret->other_shim, sizeof(ret->other_shim), "%s", e);
+	for (char *e = entries ? strtok_r(entries, PRELOAD_SEPARATORS, &save) : NULL; e;
+	     e = strtok_r(NULL, PRELOAD_SEPARATORS, &save)) {
+		if (preload_is_named(e)) {
+			look_at_entry(e, preload, ret);
 		}
 	}
 	free(entries);
@@ -179,14 +220,6 @@ static bool has_runtime(const char *path) {
 		close(fd);
 	}
 	return found;
-}
-
-/* "NAME=value" of the environment, owned by the caller; NULL: it is not set. */
-static char *variable_of(const char *name) {
-	const char *value = getenv(name);
-	char *text;
-
-	return value && asprintf(&text, "%s=%s", name, value) >= 0 ? text : NULL;
 }
 
 /* A line of ldd(1): "<tab>libfoo.so => /lib/libfoo.so (0x7f00)", or without the first. Return:

@@ -25,8 +25,12 @@ void gather_system(struct system_facts *ret);
 /* @library: libsbeet.so; NULL: there is none, and @why says why. Preloads it into a program. */
 void gather_preload(const char *library, const char *why, struct preload_facts *ret);
 
-/* @library: likewise. */
-void gather_environment(const char *library, struct environment_facts *ret);
+/* @preload: what gather_preload() found out. */
+void gather_environment(const struct preload_facts *preload, struct environment_facts *ret);
+
+/* @socket: of the sbeetd in question; programs that name another one are left out. @library:
+ * likewise. */
+void gather_strays(const char *socket, const char *library, struct stray_list *ret);
 
 /* @name: as typed by the user; NULL: none. Does not start it. @library: likewise. */
 void gather_program(const char *name, const char *library, struct program_facts *ret);

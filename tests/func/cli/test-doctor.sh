@@ -15,7 +15,14 @@ dir=$(mktemp -d)
 logs=$dir/log
 daemon=
 control=
+lingering=
+end_lingering() {
+	# shellcheck disable=SC2086 # words
+	signal_own KILL "$dir" $lingering
+	lingering=
+}
 clean_up() {
+	end_lingering
 	[ -z "$daemon" ] || kill -CONT "$daemon" 2>/dev/null || true
 	[ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
 	[ -z "$control" ] || kill "$control" 2>/dev/null || true
@@ -29,6 +36,8 @@ mkdir -m 755 "$dir/run" "$dir/none" "$dir/config"
 # Where there is a driver, what is said without one is not tried.
 has_driver=no
 ! /sbin/ldconfig -p | grep -q 'libcuda.so.1 ' || has_driver=yes
+is_installed=no
+! /sbin/ldconfig -p | grep -q 'libsbeet.so ' || is_installed=yes
 unset LD_LIBRARY_PATH CUDA_VISIBLE_DEVICES CUDA_MPS_PIPE_DIRECTORY LD_PRELOAD SBEET_DISABLE
 export SBEET_RUNTIME_DIR="$dir/run" SBEET_CONFIG_DIR="$dir/config" SBEET_SHIM="$shim" SBEET_TIMEOUT=20s
 export SIMGPU_DIR="$dir" SIMGPU=8
@@ -170,6 +179,50 @@ ends 1 env SBEET_DISABLE=1 LD_LIBRARY_PATH="$simgpu" "$sbeetctl" doctor
 finds environment missing 'SBEET_DISABLE=1' 'unset SBEET_DISABLE'
 ends 1 env SBEET_PERIOD=often LD_LIBRARY_PATH="$simgpu" "$sbeetctl" doctor
 finds environment missing 'often' 'unset SBEET_PERIOD'
+
+# Programs on the GPU that declare a task: without the library, and with it.
+linger() { # ENVIRONMENT...: $pid
+	env "$@" sleep 1000 2>/dev/null &
+	pid=$!
+	lingering="$lingering $pid"
+	until_true "a program is on the GPU" eval 'grep -q libcuda.so "/proc/$pid/maps"'
+}
+driver=$simgpu/libcuda.so.1
+linger LD_PRELOAD="$driver" SBEET_TASK=cam
+ends 1 doctor
+finds processes missing "1 on a GPU without libsbeet.so: process $pid (sleep): SBEET_TASK is set, but" 'sbeetctl run'
+end_lingering
+linger LD_PRELOAD="$driver $dir/none/libsbeet.so"
+ends 1 doctor
+finds processes missing "process $pid (sleep): LD_PRELOAD names $dir/none/libsbeet.so, which is not there"
+end_lingering
+if [ $is_installed = no ]; then
+	linger LD_PRELOAD="$driver:libsbeet.so" SBEET_DEADLINE=5ms
+	ends 1 doctor
+	finds processes missing "process $pid (sleep): LD_PRELOAD names it without a folder"
+	end_lingering
+fi
+linger LD_PRELOAD="$driver:$shim" SBEET_TASK=cam
+linger LD_PRELOAD="$driver" SBEET_TASK=cam SBEET_DISABLE=1
+linger LD_PRELOAD="$driver" SBEET_TASK=cam SBEET_RUNTIME_DIR="$dir/none"
+linger LD_PRELOAD="$driver"
+ends 0 doctor
+finds processes ok 'none that declares a task'
+end_lingering
+
+# LD_PRELOAD with the name alone.
+mkdir "$dir/named"
+ln -s "$shim" "$dir/named/libsbeet.so"
+ends 0 env LD_PRELOAD=libsbeet.so LD_LIBRARY_PATH="$dir/named:$simgpu" "$sbeetctl" doctor
+finds environment ok 'no variable is in the way'
+cp "$shim" "$dir/none/libsbeet.so"
+ends 1 env LD_PRELOAD=libsbeet.so LD_LIBRARY_PATH="$dir/none:$simgpu" "$sbeetctl" doctor
+finds environment missing "another libsbeet.so: $dir/none/libsbeet.so" 'unset LD_PRELOAD'
+rm "$dir/none/libsbeet.so"
+if [ $is_installed = no ]; then
+	ends 1 env LD_LIBRARY_PATH="$simgpu" sh -c 'LD_PRELOAD=libsbeet.so exec "$1" doctor 2>"$2"' - "$sbeetctl" "$dir/said"
+	finds environment missing 'in no folder where the dynamic linker looks' "export LD_PRELOAD=$shim"
+fi
 
 # A library that can't be preloaded, or is none.
 echo nothing >"$dir/libsbeet.so"

@@ -49,9 +49,7 @@ static struct facts healthy(void) {
 			   .has_mps_unit = true,
 			   .version = "1.0"},
 		.mps = {.found = true, .directory = "/run/sbeet-mps/pipe", .reachable = true},
-		.preload = {.library = "/usr/lib/sbeet/libsbeet.so",
-			    .glibc = "2.36",
-			    .tried = true},
+		.preload = {.library = "/usr/lib/libsbeet.so", .glibc = "2.36", .tried = true},
 	};
 }
 
@@ -99,7 +97,7 @@ static void all_is_ok_when_all_is_there(void **state) {
 	struct finding list[FINDINGS_MAX];
 	size_t n = findings_judge(&f, list);
 
-	assert_int_equal(n, 12); /* no program was given */
+	assert_int_equal(n, 13); /* no program was given */
 	for (size_t i = 0; i < n; i++) {
 		if (list[i].state != FINDING_OK || *list[i].command || !*list[i].text) {
 			fail_msg("%s: %s", list[i].name, list[i].text);
@@ -377,10 +375,48 @@ static void environment_that_is_in_the_way_is_unset(void **state) {
 	strcpy(f.environment.wrong, "bad period");
 	strcpy(f.environment.wrong_variable, "SBEET_PERIOD");
 	expect(&f, "environment", FINDING_MISSING, "bad period", "unset SBEET_PERIOD");
+	f.environment.not_found = true;
+	expect(&f, "environment", FINDING_MISSING, "in no folder where the dynamic linker looks",
+	       "export LD_PRELOAD=/usr/lib/libsbeet.so");
 	strcpy(f.environment.other_shim, "/opt/libsbeet.so");
 	expect(&f, "environment", FINDING_MISSING, "/opt/libsbeet.so", "unset LD_PRELOAD");
 	f.environment.disabled = true;
 	expect(&f, "environment", FINDING_MISSING, "SBEET_DISABLE=1", "unset SBEET_DISABLE");
+}
+
+static void processes_without_the_library_are_named(void **state) {
+	struct facts f = healthy();
+	struct stray_facts *s = f.strays.first;
+
+	expect(&f, "processes", FINDING_OK, "none that declares a task", NULL);
+	f.strays.n = 1;
+	s[0] = (struct stray_facts){.pid = 71, .name = "detect", .variable = "SBEET_TASK"};
+	expect(&f, "processes", FINDING_MISSING,
+	       "1 on a GPU without libsbeet.so: process 71 (detect): SBEET_TASK is set, but "
+	       "LD_PRELOAD does not name it",
+	       "sbeetctl run -- PROGRAM");
+	strcpy(s[0].entry, "/opt/libsbeet.so");
+	expect(&f, "processes", FINDING_MISSING, "did not load /opt/libsbeet.so",
+	       "sbeetctl run -- PROGRAM");
+	s[0].absent = true;
+	expect(&f, "processes", FINDING_MISSING, "/opt/libsbeet.so, which is not there",
+	       "sbeetctl run -- PROGRAM");
+	s[0].unmanaged = "it is statically linked";
+	expect(&f, "processes", FINDING_MISSING, "(detect): it is statically linked",
+	       "sbeetctl run -- PROGRAM");
+	s[0] = (struct stray_facts){.pid = 71, .name = "detect", .entry = "libsbeet.so"};
+	expect(&f, "processes", FINDING_MISSING, "names it without a folder",
+	       "sbeetctl run -- PROGRAM");
+
+	/* Text that is longer than a finding ends with it. */
+	f.strays.n = FACTS_STRAYS_MAX + 3;
+	for (unsigned i = 0; i < FACTS_STRAYS_MAX; i++) {
+		s[i] = (struct stray_facts){.pid = 71, .name = "detect"};
+		memset(s[i].entry, 'x', sizeof(s[i].entry) - 1);
+		s[i].entry[0] = '/';
+	}
+	expect(&f, "processes", FINDING_MISSING, "7 on a GPU without libsbeet.so",
+	       "sbeetctl run -- PROGRAM");
 }
 
 static void program_is_judged_where_one_is_given(void **state) {
@@ -419,6 +455,7 @@ int main(void) {
 		cmocka_unit_test(policy_that_plans_needs_profiles),
 		cmocka_unit_test(preload_that_fails_says_why),
 		cmocka_unit_test(environment_that_is_in_the_way_is_unset),
+		cmocka_unit_test(processes_without_the_library_are_named),
 		cmocka_unit_test(program_is_judged_where_one_is_given),
 	};
 

@@ -74,6 +74,7 @@ wish() {
 	need_command mandoc mandoc
 	need_command musl-gcc musl-tools
 	need_command jq jq
+	python3 -c 'import ensurepip' 2>/dev/null || miss "Python's environments" python3-venv
 	need_command mmdebstrap mmdebstrap
 	need_command g++ build-essential
 	need_command dh debhelper

@@ -31,7 +31,7 @@ ln -s "$ctl" "$bin/sbeetctl"
 ln -s "$SBEET_BUILD/daemon/sbeetd" "$bin/sbeetd"
 ln -s "$python" "$bin/python3"
 export SIMGPU=16:mps,16:mps SBEET_SHIM="$SBEET_BUILD/shim/libsbeet.so" SBEET_LOG=warn SBEET_TIMEOUT=1min \
-	HOME="$scratch" PYTHONPATH="$source/shim" PYTHONDONTWRITEBYTECODE=1
+	HOME="$scratch" PYTHONPATH="$source/shim/python" PYTHONDONTWRITEBYTECODE=1
 PATH=$bin:$PATH
 cp "$units"/* "$source"/systemd/system/*.socket "$scratch/units"
 

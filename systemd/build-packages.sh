@@ -3,7 +3,8 @@
 #
 # usage: build-packages.sh [--tarball FILE] OUTPUT [RELEASE]
 #	--tarball FILE	of a release (release.sh); else one is made of this tree, with what is not committed
-#	OUTPUT		folder for packages, and for build.log
+#	OUTPUT		folder for packages, and for build.log. The package for Slurm goes to OUTPUT/slurm, so that
+#			`apt install OUTPUT/*.deb` brings no Slurm
 #	RELEASE		bookworm, trixie (Debian 12, 13) or noble (Ubuntu 24.04): builds in a root of that system, kept
 #			in build-roots/ (see root.sh); else here, for the system that runs here. Then
 #			`apt-get build-dep ./` installs what is needed.
@@ -71,7 +72,7 @@ build='set -eu
 check='lintian --allow-root --fail-on error --tag-display-limit 0 "$1"/*.changes'
 
 [ "$tarball" != "$output/tree.tar.gz" ] || pack_tree
-rm -f "$output"/*.deb "$output"/sbeet_*
+rm -f "$output"/*.deb "$output"/slurm/*.deb "$output"/sbeet_*
 if [ -z "$release" ]; then
 	work=$(mktemp -d)
 	run() { # COMMANDS: with $1 for the folder
@@ -109,5 +110,7 @@ run "$build" >"$output/build.log" 2>&1 || {
 rm -f "$output/tree.tar.gz"
 result=0
 run "$check" || result=1
+mkdir -p "$output/slurm"
+mv "$work"/sbeet-slurm_*.deb "$output/slurm"
 mv "$work"/*.deb "$work"/*.orig.tar.gz "$work"/*.debian.tar.xz "$work"/*.dsc "$work"/*.changes "$work"/*.buildinfo "$output"
 exit $result

@@ -1,7 +1,9 @@
 #!/bin/sh
 # packages-guest.sh: on a clean machine of its own (machine.sh) with the packages in /packages, and in /old.deb one
-# like those that were made by hand up to 0.1.0: taken over from that one, upgraded, removed, purged, installed anew.
+# like those that were made by hand up to 0.1.0: taken over from that one, upgraded, removed, purged, installed anew
+# by README's command, in /printed.
 set -u
+. /lib.sh
 export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 fail() {
 	echo "FAILED: $*"
@@ -76,8 +78,11 @@ purged() {
 apt purge sbeetd || fail "purging"
 purged
 
-echo "installed anew"
-apt install /packages/*.deb || fail "installing"
+echo "installed anew, by the command that README prints"
+(cd / && sh /printed </dev/null >/log 2>&1) || fail "installing"
+brought=$(dpkg-query -W -f '${Package} ${Status}\n' | grep 'ok installed' | grep -E 'slurm|munge|rocm')
+[ -z "$brought" ] || fail "installing brought $brought"
+getent group sbeet >/dev/null || fail "there is no group"
 [ -z "$(systemctl show -P MainPID sbeetd | grep -v '^0$')" ] || fail "sbeetd runs before somebody asks"
 [ "$(systemctl is-enabled sbeetd.socket sbeetd-control.socket sbeetd.service sbeet-mps.service sbeetd-metrics.socket | paste -sd ' ')" = \
 	"enabled enabled disabled disabled disabled" ] || fail "what is enabled is not what the preset says"
@@ -91,7 +96,30 @@ for unit in $(dpkg --listfiles sbeetd | sed -n 's,.*/lib/systemd/system/\([^/]*\
 		fail "debian/rules does not know $unit"
 done
 python3 -c 'import sbeet' || fail "the Python module"
-[ "$(sbeetctl run -- sh -c 'echo $LD_PRELOAD')" = "$(ls /usr/lib/*/sbeet/libsbeet.so)" ] || fail "what run preloads"
+PYTHONPATH=$(ls /usr/share/sbeet/*.whl) python3 -S -c 'import sbeet' || fail "the wheel"
+library=$(ls /usr/lib/*/libsbeet.so)
+[ "$(sbeetctl run -- sh -c 'echo $LD_PRELOAD')" = "$library" ] || fail "what run preloads"
+
+echo "preloaded, as the pages print it"
+zcat /usr/share/man/man7/sbeet-recipes.7.gz >/page || fail "the page of recipes"
+page=/page
+scratch=/run
+. /recipe.sh
+for word in $(recipe sbeet.conf | sed -n 's/^Environment=\(LD_PRELOAD=.*\)/\1/p') LD_PRELOAD=libsbeet.so; do
+	[ "$(env "$word" grep -o '/[^ ]*libsbeet.so' /proc/self/maps | sort -u | xargs realpath)" = "$library" ] ||
+		fail "$word loads nothing"
+done
+useradd --system detect
+mkdir /opt/detect /etc/systemd/system/detect.service.d
+printf '#!/bin/sh\nexec sleep 1000\n' >/opt/detect/detect
+chmod +x /opt/detect/detect
+printf '[Service]\nUser=detect\nExecStart=/opt/detect/detect\n' >/etc/systemd/system/detect.service
+recipe sbeet.conf >/etc/systemd/system/detect.service.d/sbeet.conf
+systemctl daemon-reload
+systemctl start detect || fail "the recipe's unit"
+until_true "the recipe's unit has the library" eval 'grep -q "/libsbeet.so" "/proc/$(systemctl show -P MainPID detect)/maps"'
+systemctl stop detect
+rm -r /etc/systemd/system/detect.service*
 
 echo "purged while it runs"
 apt purge $packages || fail "purging"

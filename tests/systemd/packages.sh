@@ -62,7 +62,7 @@ making=
 
 # As systemd/make-deb.sh made it up to 0.1.0: everything in one, units below /usr, sbeetd.conf by tmpfiles.
 old_package() {
-	for package in "$output"/*.deb; do
+	for package in "$output"/*.deb "$output"/slurm/*.deb; do
 		dpkg-deb -x "$package" "$dir/old" || return
 	done
 	cd "$dir/old" || return
@@ -108,10 +108,14 @@ done >"$dir/control"
 (old_package) || fail "the old package can't be made"
 mkdir "$root/packages"
 cp "$output"/*.deb "$root/packages"
-rm -f "$root"/packages/sbeet-slurm_*.deb # Slurm has a test of its own
+cp "$source/tests/apps/recipe.sh" "$source/tests/lib.sh" "$root"
+# What README prints, as it stands there.
+sed -n 's/.* && \(apt install .*\.deb\)$/\1/p' "$source/README.md" >"$root/printed"
+[ -s "$root/printed" ] || fail "README does not say how to install packages"
+printf 'APT::Get::Assume-Yes "true";\nDPkg::Options:: "--force-unsafe-io";\n' >"$root/etc/apt/apt.conf.d/test"
 # The machine has no network.
-fetch='apt-get -q -y --no-install-recommends --download-only install /old.deb &&
-	apt-get -q -y --no-install-recommends --download-only install /packages/*.deb'
+fetch='cd / && apt-get -q -y --no-install-recommends --download-only install /old.deb &&
+	echo "APT::Get::Download-Only true;" >/download-only && APT_CONFIG=/download-only sh /printed'
 update="apt-get -q -o APT::Update::Error-Mode=any update"
 sh "$source/systemd/root.sh" run "$root" "$fetch || { $update && $fetch; }" >"$dir/log" 2>&1 || {
 	sh "$source/systemd/root.sh" run "$root" "$update" >"$dir/update" 2>&1 || skip "no network: apt-get update fails"

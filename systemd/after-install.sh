@@ -11,8 +11,9 @@ make_known() { # PREFIX
 	ldconfig
 	if command -v systemd-sysusers >/dev/null; then
 		systemd-sysusers "$1/lib/sysusers.d/sbeet.conf"
-	else
-		echo "sbeet: no systemd-sysusers here: the service needs a user and a group 'sbeet'" >&2
+	elif ! getent passwd sbeet >/dev/null; then # as in a container
+		useradd --system --user-group --no-create-home --home-dir / --shell /usr/sbin/nologin sbeet ||
+			echo "sbeet: the service needs a user and a group 'sbeet'" >&2
 	fi
 	if command -v systemd-tmpfiles >/dev/null; then
 		systemd-tmpfiles --create "$1/lib/tmpfiles.d/sbeet.conf"

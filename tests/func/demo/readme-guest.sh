@@ -1,8 +1,9 @@
 #!/bin/sh
-# readme-guest.sh TREE: run by readme.sh in a fresh Debian 12, in which the tree is in folder TREE: types the README's
+# readme-guest.sh TREE: run by readme.sh in a fresh system, in which the tree is in folder TREE: types the README's
 # first commands, as they stand there; then once more from the line that ends in "# under MPS: COMMAND", with COMMAND
-# in its place. Each time camera must have kept a deadline while train used the GPU. The machine has a simulated GPU,
-# in /machine, and the two programs.
+# in its place. Each time camera must have kept a deadline while train used the GPU. Then starts a program with the
+# LD_PRELOAD that README prints, and imports the Python module. The machine has a simulated GPU, in /machine, and the
+# two programs.
 set -u
 . "$1/tests/lib.sh"
 logs='/tmp/*.log'
@@ -72,7 +73,7 @@ new_machine() {
 ldconfig
 ldd /machine/simgpud /machine/libcuda.so.1 /machine/matmul >/tmp/ldd.log 2>&1
 if grep "not found" /tmp/ldd.log; then
-	echo "What was built on this system doesn't run on Debian 12"
+	echo "What was built on this system doesn't run there"
 	exit 77
 fi
 
@@ -106,3 +107,13 @@ while IFS= read -r line <&3; do
 done 3</tmp/commands
 judge
 sbeetctl status --json=short | grep -q '"mps":{"state":"up"' || fail "MPS was not used"
+
+[ -s /machine/preload ] || fail "README does not say how to preload by hand"
+while IFS= read -r line <&3; do
+	echo "\$ $line ./detect"
+	env "$line" SBEET_TASK=preloaded ./detect </dev/null >/tmp/detect.log 2>&1 || fail "exit code $?"
+	[ "$(sbeetctl task history preloaded --columns=jobs --no-legend | tail -n 1 | tr -d ' ')" -gt 0 ] ||
+		fail "with $line it has no jobs"
+done 3</machine/preload
+(cd / && python3 -c 'import sbeet') || fail "import sbeet"
+getent group sbeet >/dev/null && getent passwd sbeet >/dev/null || fail "there is no account"

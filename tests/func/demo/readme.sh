@@ -1,7 +1,8 @@
 #!/bin/sh
-# Types README.md's first commands into a fresh Debian 12: see readme-guest.sh.
+# Types README.md's first commands into a fresh system: see readme-guest.sh.
 #
-# usage: readme.sh BUILD SOURCE
+# usage: readme.sh BUILD SOURCE [RELEASE]
+#	RELEASE		bookworm (if none is given), trixie or noble
 #
 # Needs root, mmdebstrap and the network. The root is made once, in build-roots/, for the test `packages` too, beside
 # the packages that apt has fetched. What the commands change in it is gone afterwards. The compiler's cache is that
@@ -12,7 +13,8 @@ set -u
 build=$1
 source=$2
 roots=$source/build-roots
-root=$roots/bookworm-clean
+release=${3:-bookworm}
+root=$roots/$release-clean
 
 skip() {
 	echo "$*"
@@ -21,7 +23,7 @@ skip() {
 
 [ "$(id -u)" = 0 ] || skip "that needs root"
 # ccache is not for the commands: without it each run would compile everything again.
-said=$(sh "$source/systemd/root.sh" make bookworm "$root" systemd dbus ccache 2>&1) || skip "no root can be made: $said"
+said=$(sh "$source/systemd/root.sh" make "$release" "$root" systemd dbus ccache 2>&1) || skip "no root can be made: $said"
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -36,6 +38,8 @@ mkdir -p "$ccache"
 # It takes another language for another compiler.
 env | grep -E '^(LANG|LC_ALL|LC_CTYPE|LC_MESSAGES)=' >"$dir/language"
 
+# How to preload by hand.
+grep -o '`LD_PRELOAD=[^`]*`' "$source/README.md" | tr -d '`' | sort -u >"$dir/preload"
 # The first block of code.
 sed -n '/^```$/,/^```$/p' "$source/README.md" | sed '1d; /^```$/,$d' >"$dir/commands"
 
@@ -49,12 +53,14 @@ mkdir -p "root$source" root/machine && mount -t proc proc root/proc && mount -t 
 tar -C "$source" -c --exclude='./build*' --exclude='./bundle*' --exclude=./.git . | tar -C "root$source" -x --no-same-owner
 cp --remove-destination -L /etc/resolv.conf root/etc/
 echo 'Binary::apt::APT::Keep-Downloaded-Packages "true";' >root/etc/apt/apt.conf.d/keep
+# As in a container without systemd.
+rm root/usr/bin/systemd-sysusers
 # The machine's driver, with a GPU.
 for file in libcuda.so.1 libnvidia-ml.so.1 libsimgpu-ioctl.so simgpud mps/nvidia-cuda-mps-control; do
 	cp -L "$build/tests/simgpu/$file" root/machine || exit
 done
 cp "$build/tests/apps/driver/matmul" "$build/tests/apps/driver/lanes" "$build/tests/demo/ask" root/machine
-cp "$source/tests/func/demo/readme-guest.sh" "$dir/commands" root/machine
+cp "$source/tests/func/demo/readme-guest.sh" "$dir/commands" "$dir/preload" root/machine
 echo /machine >root/etc/ld.so.conf.d/machine.conf
 exec chroot root env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/machine HOME=/root \
 	$(cat "$dir/language") DEBIAN_FRONTEND=noninteractive CCACHE_DIR=/ccache CCACHE_MAXSIZE="$size" sh /machine/readme-guest.sh "$source"

@@ -109,7 +109,7 @@ for word in $(recipe sbeet.conf | sed -n 's/^Environment=\(LD_PRELOAD=.*\)/\1/p'
 	[ "$(env "$word" grep -o '/[^ ]*libsbeet.so' /proc/self/maps | sort -u | xargs realpath)" = "$library" ] ||
 		fail "$word loads nothing"
 done
-useradd --system detect
+systemd-sysusers --inline 'u detect -' || fail "no user"
 mkdir /opt/detect /etc/systemd/system/detect.service.d
 printf '#!/bin/sh\nexec sleep 1000\n' >/opt/detect/detect
 chmod +x /opt/detect/detect

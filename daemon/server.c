@@ -165,6 +165,9 @@ static void on_session_event(void *userdata, enum session_event event, struct se
 	case SESSION_EVENT_TERMS:
 		steer_session_changed(&server->steer, s);
 		break;
+	case SESSION_EVENT_PLACE:
+		preempting_need_place(s);
+		break;
 	case SESSION_EVENT_GONE:
 		control_session_gone(&server->control, s);
 		break;

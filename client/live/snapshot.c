@@ -383,6 +383,7 @@ json_t *snapshot_session_json(const struct snapshot *snapshot, size_t i) {
 		json_u64_known(s->energy_mj), "max_started_late_ns",
 		json_u64(s->max_started_late_ns), "terms", session_terms_json(snapshot, s));
 	if (what) {
+		json_object_set_new(what, "preemption", known_text(s->preemption));
 		json_object_set_new(what, "placed_gpu",
 				    s->placed > 0 ? json_integer(s->placed - 1) : json_null());
 	}

@@ -25,6 +25,7 @@ enum quota_kind {
 	QUOTA_JOBS,	     /* waiting and running */
 	QUOTA_BYTES,	     /* what sessions keep: kernels declared, answers not yet read */
 	QUOTA_SUBSCRIPTIONS, /* connections that receive events */
+	QUOTA_PREEMPTED,     /* programs that the process that preempts knows: see preempting.h */
 	_QUOTA_KIND_N,
 };
 

@@ -239,6 +239,7 @@ static void fill_session(const struct session *s, Sbeet__Control__Session *ret) 
 	ret->planned = s->sched_task != SCHED_TASK_NONE;
 	ret->energy_mj = s->counters.energy_mj;
 	ret->placed = s->placed;
+	ret->preemption = (char *)preempting_session_state(s);
 	ret->allocation = (char *)(allocation ? allocation->name : "");
 	ret->mps = (char *)session_mps_name(s);
 }

@@ -50,8 +50,11 @@ _Static_assert(TURN_LEASE_NS <= BOARD_TURN_MAX_NS, "it would not be heeded");
 /* Seconds that are left to it once sbeetd has died. */
 #define END_S 2
 
-/* The boards of so many users are waited for at a time; the kernel takes no more. */
+/* Boards that are waited for at a time: each owner may have another one. The kernel takes no more.
+ */
 #define BELLS_MAX 127
+
+_Static_assert(RULE_OWNERS_MAX <= BELLS_MAX, "the board of each owner rings");
 
 struct owner { /* beside the one of the rule */
 	uint64_t number;

@@ -38,7 +38,8 @@
 /* A time slice that may do what preempting does, see struct rule's slices_suffice. */
 #define RULE_SHORT_SLICE_NS (100 * NSEC_PER_USEC)
 
-#define RULE_OWNERS_MAX 128
+/* As many boards as the kernel lets a thread wait for, beside one word of its own. */
+#define RULE_OWNERS_MAX 127
 #define RULE_GROUPS_MAX (RULE_OWNERS_MAX * PROTO_GROUPS_MAX)
 
 struct rule_owner {

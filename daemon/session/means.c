@@ -20,15 +20,16 @@ static bool has_mps(const struct sessions *all, size_t gpu) {
 static bool preempts(const struct session *s) {
 	const struct preempter *p = s->all->preempter;
 
-	return preempter_works(p) && owner_is_handed_over(&s->owner, p);
+	return preempter_works(p) && s->owner.placed && owner_is_wanted(&s->owner, p);
 }
 
-/* Whether all programs that have used the GPU take part. */
+/* Whether all programs that have used the GPU take part, but those for which there was no place:
+ * however many of them a user has, jobs of others are stopped. */
 static bool all_take_part(const struct sessions *all, size_t gpu) {
 	const struct session *s;
 
 	TAILQ_FOREACH(s, &all->list, link) {
-		if (s->state == SESSION_ACTIVE && s->gpus & BIT(gpu) &&
+		if (s->state == SESSION_ACTIVE && s->gpus & BIT(gpu) && !s->owner.left_out &&
 		    !(has_mps(all, gpu) ? s->levels : preempts(s))) {
 			return false;
 		}

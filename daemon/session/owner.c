@@ -3,6 +3,7 @@
  */
 #include "daemon/session/owner.h"
 
+#include "daemon/base/quota.h"
 #include "daemon/preempt/preempter.h"
 #include "daemon/session/board.h"
 #include "proto/task-spec.h"
@@ -32,7 +33,7 @@ uint64_t owner_rank(const struct task_spec *task, int priority) {
 	return (uint64_t)(priority - PROTO_PRIORITY_MIN) << 1 | realtime;
 }
 
-bool owner_is_handed_over(const struct session_owner *o, const struct preempter *p) {
+bool owner_is_wanted(const struct session_owner *o, const struct preempter *p) {
 	return o->start != 0 && o->start == preempter_starts(p);
 }
 
@@ -53,30 +54,41 @@ nsec_t owner_turn(const struct task_spec *task, nsec_t turn) {
 		       : turn;
 }
 
-bool owner_hand_over(struct session_owner *o, struct preempter *p,
-		     const struct preempter_rank *rank, int pidfd, const struct board_seat *seat) {
-	if (owner_is_handed_over(o, p)) {
-		if (rank->urgency != o->rank.urgency || rank->patience != o->rank.patience ||
-		    rank->turn != o->rank.turn) {
-			o->rank = *rank;
+bool owner_want(struct session_owner *o, struct preempter *p, const struct preempter_rank *rank) {
+	bool changed = rank->urgency != o->rank.urgency || rank->patience != o->rank.patience ||
+		       rank->turn != o->rank.turn;
+
+	o->rank = *rank;
+	if (owner_is_wanted(o, p)) {
+		if (changed && o->placed) {
 			preempter_set_rank(p, o->id, rank);
 		}
-		return false;
-	}
-	o->n_groups = 0;
-	o->rank = *rank;
-	if (preempter_add_owner(p, o->id, rank, pidfd, board_fd(seat), seat->slot) < 0) {
 		return false;
 	}
 	o->start = preempter_starts(p);
 	return true;
 }
 
-void owner_take_back(struct session_owner *o, struct preempter *p) {
-	if (owner_is_handed_over(o, p)) {
+int owner_hand_over(struct session_owner *o, struct preempter *p, struct quota_user *user,
+		    int pidfd, const struct board_seat *seat) {
+	int r = preempter_add_owner(p, o->id, &o->rank, pidfd, board_fd(seat), seat->slot);
+
+	if (r == 0) {
+		o->placed = true;
+		quota_charge(user, QUOTA_PREEMPTED, 1); /* it has no limit */
+	}
+	return r;
+}
+
+void owner_take_back(struct session_owner *o, struct preempter *p, struct quota_user *user) {
+	if (!o->placed) {
+		return;
+	}
+	if (owner_is_wanted(o, p)) {
 		preempter_remove_owner(p, o->id);
 	}
-	o->start = 0;
+	quota_release(user, QUOTA_PREEMPTED, 1);
+	o->placed = false;
 	o->n_groups = 0;
 }
 

@@ -3,9 +3,10 @@
  * (daemon/preempt) knows it: the turns of those that are less urgent are taken away while a more
  * urgent one has a job open.
  *
- * A program is handed over with its slot on its user's board, where it says that it has jobs open,
- * and is asked for its channel groups. Their descriptors go to that process at once: none stays
- * here.
+ * A program is asked for its channel groups. With the first one it is handed over, with its slot on
+ * its user's board, where it says that it has jobs open: that process has RULE_OWNERS_MAX places,
+ * and only programs that can be preempted take one (preempting.h). The descriptors of groups go to
+ * that process at once: none stays here.
  */
 #pragma once
 
@@ -18,12 +19,15 @@
 #include "proto/units.h"
 
 struct board_seat;
+struct quota_user;
 struct task_spec;
 
 struct session_owner {
 	bool offers;		    /* its library sees channel groups */
 	bool told;		    /* the log, that it has none to show */
-	unsigned start;		    /* of the process that it was handed over to; 0: to none */
+	unsigned start;		    /* of the process that its groups were asked for; 0: of none */
+	bool placed;		    /* it has a place there, which is charged to its user */
+	bool left_out;		    /* there was no place for it: it asks for its jobs */
 	uint64_t id;		    /* by which that one knows it: the session's */
 	struct preempter_rank rank; /* as that one was told */
 	nsec_t needed; /* by a job of it alone, where it runs by time slices; 0: not known */
@@ -58,19 +62,20 @@ nsec_t owner_patience(const struct task_spec *task, nsec_t needed);
  * period, which takes no turns. */
 nsec_t owner_turn(const struct task_spec *task, nsec_t turn);
 
-/* Whether it was handed over to the process that runs now. @p may be NULL. */
-bool owner_is_handed_over(const struct session_owner *o, const struct preempter *p);
+/* Whether the process that runs now wants its channel groups. @p may be NULL. */
+bool owner_is_wanted(const struct session_owner *o, const struct preempter *p);
 
-/*
- * Hands it over, or tells its rank if that has changed. @pidfd: of its process;
- * @seat: with a board. Return: whether it is new there: then its channel groups have to be asked
- * for.
- */
-bool owner_hand_over(struct session_owner *o, struct preempter *p,
-		     const struct preempter_rank *rank, int pidfd, const struct board_seat *seat);
+/* Sets its rank, and tells it where it was handed over. Return: whether its channel groups have to
+ * be asked for: the process that runs now does not know it. */
+bool owner_want(struct session_owner *o, struct preempter *p, const struct preempter_rank *rank);
 
-/* Everything of it is forgotten there. */
-void owner_take_back(struct session_owner *o, struct preempter *p);
+/* Hands it over, and charges @user for its place; it is wanted. @pidfd: of its process; @seat: with
+ * a board. Return: 0; or negative errno: the process is started again. */
+int owner_hand_over(struct session_owner *o, struct preempter *p, struct quota_user *user,
+		    int pidfd, const struct board_seat *seat);
+
+/* Everything of it is forgotten there, and @user is not charged any more; it is still wanted. */
+void owner_take_back(struct session_owner *o, struct preempter *p, struct quota_user *user);
 
 /* It has as many channel groups as are taken. */
 #define OWNER_E_FULL 1

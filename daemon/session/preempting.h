@@ -2,6 +2,10 @@
  * preempting.h: programs on GPUs without MPS, which run by time slices and preempt each other: the
  * process that does it (daemon/preempt) is started, told of the programs and of what is known of
  * the GPUs, and what it has found out is kept.
+ *
+ * That process has RULE_OWNERS_MAX places. They are shared among users: while none is free, a
+ * program takes one from a user that has at least two more than its own. The program that loses its
+ * place, or finds none, asks for its jobs from then on, and gets a place as soon as there is one.
  */
 #pragma once
 
@@ -47,9 +51,17 @@ bool preempting_is_sliced(const struct sessions *all, size_t gpu);
 void preempting_start(struct preempting *p, const struct sched_policy *policy,
 		      void (*changed)(void *userdata), void *userdata);
 
-/* Tells the process of all programs that run by time slices: after their terms were computed. May
+/* Gives places that are free to programs that were left out: before their terms are computed. May
  * end sessions. */
+void preempting_readmit(struct preempting *p);
+
+/* Asks all programs that run by time slices for their channel groups: after their terms were
+ * computed. May end sessions. */
 void preempting_hand_over(struct preempting *p);
+
+/* A program that was asked has its first channel group, or a job for which others are to be
+ * stopped: takes a place, or is left out (logged). */
+void preempting_need_place(struct session *s);
 
 /* How long turns on @gpu are; 0: programs take none there. */
 nsec_t preempting_turn(const struct preempting *p, size_t gpu);
@@ -62,3 +74,8 @@ nsec_t preempting_turn(const struct preempting *p, size_t gpu);
  * @ret_programs: those that can be preempted now.
  */
 const char *preempting_state(const struct preempting *p, size_t gpu, unsigned *ret_programs);
+
+/* Whether @s can be preempted: "yes"; "unseen": it was asked for its channel groups and has shown
+ * none; "no-place": it was left out. "": it does not run by time slices, or programs are not
+ * preempted. */
+const char *preempting_session_state(const struct session *s);

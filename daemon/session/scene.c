@@ -76,7 +76,8 @@ static bool may_be_steered(const struct session *s, size_t gpu) {
 bool scene_is_steered(const struct session *s, size_t gpu) {
 	return s->terms.page && s->state == SESSION_ACTIVE && !quiet_withholds(s) &&
 	       !(session_mps_apart(s) & BIT(gpu)) && (s->task.gpu < 0 || s->task.gpu == (int)gpu) &&
-	       may_be_steered(s, gpu);
+	       may_be_steered(s, gpu) &&
+	       !(s->owner.left_out && preempting_is_sliced(s->all, gpu));
 }
 
 bool scene_is_present(const struct session *s, size_t gpu) {

@@ -200,7 +200,7 @@ static void check_opened(struct session *s, uint64_t number, const struct job *j
 
 /* It asks where it could run by time slices. */
 static void note_unpreempted(struct session *s, size_t gpu) {
-	if (s->terms.now[gpu].sliced && !s->owner.told) {
+	if (s->terms.now[gpu].sliced && !s->owner.told && !s->owner.left_out) {
 		s->owner.told = true;
 		log_client(
 			quota_log(s->user), LOG_LEVEL_INFO,
@@ -209,6 +209,13 @@ static void note_unpreempted(struct session *s, size_t gpu) {
 			(unsigned long long)s->id, s->cred.pid, s->task.name,
 			s->owner.offers ? "sees no channel groups of its driver, or several GPUs"
 					: "is older than preemption");
+	}
+}
+
+/* In the process that preempts, if that wants its channel groups. */
+static void need_place(struct session *s) {
+	if (owner_is_wanted(&s->owner, s->all->preempter) && !s->owner.placed) {
+		session_tell(s, SESSION_EVENT_PLACE, NULL);
 	}
 }
 
@@ -223,6 +230,11 @@ static void handle_request(struct session *s, const Sbeet__ToDaemon *packet) {
 		session_job_continue(s, stopped, request);
 	} else if (admit_others(s, request, &others) &&
 		   admit_job(s, request->job, &request->gpu_uuid, &gpu)) {
+		/* Its first job may come before its channel groups, and others are to be stopped
+		 * for it. */
+		if (sched_get_policy(engine_sched(s->all->engine))->stops) {
+			need_place(s);
+		}
 		note_unpreempted(s, gpu);
 		check_opened(s, request->job, session_job_open(s, request, gpu, others));
 	}
@@ -371,12 +383,25 @@ static void handle_goodbye(struct session *s, const Sbeet__ToDaemon *packet) {
 static void add_group(struct session *s, const Sbeet__ChannelGroup *group) {
 	int gpu = inventory_find(s->all->inventory, group->gpu_uuid.data);
 
-	if (gpu >= 0 && owner_add_group(&s->owner, s->all->preempter, (size_t)gpu, group->client,
-					group->object, s->passed_fd) == OWNER_E_FULL) {
+	if (gpu >= 0) {
+		need_place(s);
+	}
+	if (s->owner.placed && gpu >= 0 &&
+	    owner_add_group(&s->owner, s->all->preempter, (size_t)gpu, group->client, group->object,
+			    s->passed_fd) == OWNER_E_FULL) {
 		log_client(quota_log(s->user), LOG_LEVEL_INFO,
 			   "session %llu (pid %d, '%s') has more than %d contexts: the others are "
 			   "not preempted",
 			   (unsigned long long)s->id, s->cred.pid, s->task.name, PROTO_GROUPS_MAX);
+	}
+}
+
+/* With the last one its place goes to others. */
+static void remove_group(struct session *s, const Sbeet__ChannelGroup *group) {
+	owner_remove_group(&s->owner, s->all->preempter, group->client, group->object);
+	if (s->owner.placed && s->owner.n_groups == 0) {
+		owner_take_back(&s->owner, s->all->preempter, s->user);
+		session_tell(s, SESSION_EVENT_TERMS, NULL);
 	}
 }
 
@@ -390,10 +415,10 @@ static void handle_group(struct session *s, const Sbeet__ToDaemon *packet) {
 		session_fail(s, SBEET__ERROR_CODE__ERROR_CODE_INVALID,
 			     "a channel group comes with what is no descriptor of the driver's "
 			     "control device");
-	} else if (!owner_is_handed_over(&s->owner, s->all->preempter)) {
+	} else if (!owner_is_wanted(&s->owner, s->all->preempter)) {
 		return; /* it is not wanted any more, or will be asked for again */
 	} else if (group->gone) {
-		owner_remove_group(&s->owner, s->all->preempter, group->client, group->object);
+		remove_group(s, group);
 	} else if (s->passed_fd >= 0) { /* else its process has died since */
 		add_group(s, group);
 	}

@@ -70,7 +70,7 @@ static void close_socket(struct session *s) {
 		event_del(&s->gone);
 		client_socket_hang_up(s->fd);
 		s->fd = -1;
-		owner_take_back(&s->owner, s->all->preempter);
+		owner_take_back(&s->owner, s->all->preempter, s->user);
 		board_leave(&s->all->boards, &s->seat);
 		leave_gate(s);
 		gate_leave(s->all->gate, &s->cred, s->n_left, s->faulty, now);
@@ -117,7 +117,7 @@ void session_hand_over(struct session *s) {
 	event_del(&s->gone);
 	close(s->fd);
 	s->fd = -1;
-	owner_take_back(&s->owner, s->all->preempter);
+	owner_take_back(&s->owner, s->all->preempter, s->user);
 	session_end(s);
 }
 

@@ -40,6 +40,8 @@ enum session_event {
 	SESSION_EVENT_END,     /* one that has started ends */
 	SESSION_EVENT_WELCOME, /* about to be welcomed: its terms can be written */
 	SESSION_EVENT_TERMS,   /* what its terms depend on has changed: see steer.h */
+	SESSION_EVENT_PLACE,   /* it needs a place in the process that preempts: has one, or is left
+				  out */
 	SESSION_EVENT_GONE,    /* CLOSED, also one that never started: about to leave the list */
 	SESSION_EVENT_FAULT,   /* it violates the protocol */
 	SESSION_EVENT_UNREPORTED, /* it could not tell of jobs: sessions.unreported has grown */

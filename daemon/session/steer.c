@@ -310,6 +310,7 @@ void steer_look(struct steer *steer) {
 	}
 	steer->any_changed = false;
 	preempting_start(&steer->preempting, policy, on_preempter, steer);
+	preempting_readmit(&steer->preempting);
 	engine_set_preempts(steer->sessions->engine, preempter_works(steer->sessions->preempter));
 	for (size_t i = 0; i < sched_n_gpus(sched); i++) {
 		if (steer->changed & BIT(i)) {

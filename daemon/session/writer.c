@@ -124,6 +124,8 @@ void writer_set_other(const struct scene *scene, struct session *s) {
 		   scene->withdrawn ? scene->withdrawn
 		   : session_mps_apart(s) & BIT(scene->gpu)
 			   ? "it is no client of MPS, through which others share the GPU"
+		   : !t.steered && s->owner.left_out
+			   ? "the process that preempts has no place for it, see its preemption"
 		   : !t.steered ? "its task may not use this GPU, or its program is being ended"
 		   : !scene_is_present(s, scene->gpu) ? "it does not run there yet"
 		   : scene->sliced		      ? writer_sliced

@@ -19,6 +19,10 @@
 #define CONNECTION_COST (1 * NSEC_PER_MSEC)
 #define ITEM_COST	(50 * NSEC_PER_USEC)
 
+/* A fifth of the time, and a fifth of this at once. */
+#define ANSWER_SHARE 5
+#define ANSWER_BURST (1 * NSEC_PER_MSEC)
+
 /* Users are few; a list is searched once a connection. */
 struct quota_user {
 	LIST_ENTRY(quota_user) link;
@@ -27,7 +31,7 @@ struct quota_user {
 	unsigned n_refs;
 	uint64_t charged[_QUOTA_KIND_N];
 	struct quota_limits limits;
-	struct pace packets, work;
+	struct pace packets, work, answers;
 	struct log_budget log, changes, misses;
 };
 
@@ -78,11 +82,9 @@ size_t quota_n_users(const struct quota *quota) {
 /* When nothing is left to remember of the user. */
 static nsec_t paid_off_at(const struct quota_user *user) {
 	const nsec_t times[] = {
-		pace_full_at(&user->packets, BURST),
-		pace_full_at(&user->work, BURST),
-		log_budget_full_at(&user->log),
-		log_budget_full_at(&user->changes),
-		log_budget_full_at(&user->misses),
+		pace_full_at(&user->packets, BURST),	    pace_full_at(&user->work, BURST),
+		pace_full_at(&user->answers, ANSWER_BURST), log_budget_full_at(&user->log),
+		log_budget_full_at(&user->changes),	    log_budget_full_at(&user->misses),
 	};
 	nsec_t last = 0;
 
@@ -191,6 +193,14 @@ void quota_work(struct quota_user *user, size_t n_connections, size_t n_items, n
 
 nsec_t quota_work_owed(const struct quota_user *user, nsec_t now) {
 	return pace_owed(&user->work, now);
+}
+
+void quota_answered(struct quota_user *user, nsec_t took, nsec_t now) {
+	pace_add(&user->answers, ANSWER_SHARE * took, ANSWER_BURST, now);
+}
+
+nsec_t quota_answers_owed(const struct quota_user *user, nsec_t now) {
+	return pace_owed(&user->answers, now);
 }
 
 struct log_budget *quota_log(struct quota_user *user) {

@@ -2,7 +2,7 @@
  * quota.h: the account of each user: what the user holds of the daemon, and what the user costs it.
  *
  * Whatever a client can make grow is charged before it is allocated and released where it is freed.
- * Packets, connections, their ends and log lines are a debt that time pays off (pace.h).
+ * Packets, connections, their ends, answers and log lines are a debt that time pays off (pace.h).
  *
  * An account outlives the user's last connection, so that leaving and coming back pays no debt. It
  * is forgotten when all its debts are paid. At most QUOTA_IDLE_MAX accounts without a connection
@@ -83,6 +83,13 @@ void quota_work(struct quota_user *user, size_t n_connections, size_t n_items, n
 /* How long the user has to wait before more such work is begun; at most QUOTA_WAIT_MAX, mostly 0.
  */
 nsec_t quota_work_owed(const struct quota_user *user, nsec_t now);
+
+/* Answering the user's control connections has taken @took of the daemon's time, while programs
+ * waited: of that each user may have a fifth, and 0.2 ms at once. */
+void quota_answered(struct quota_user *user, nsec_t took, nsec_t now);
+
+/* How long the user has to wait for the next answer; mostly 0. */
+nsec_t quota_answers_owed(const struct quota_user *user, nsec_t now);
 
 /* The lines that the log may have about the user's programs, about their missed deadlines, and about
  * what the user changes. */

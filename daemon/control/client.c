@@ -54,6 +54,7 @@ void control_client_end(struct control_client *client) {
 		event_del(&client->readable);
 		event_del(&client->resumed);
 		event_del(&client->writable);
+		control_queue_remove(client->queue, &client->turn);
 		client->control->gone(client);
 		leave_gate(client);
 		gate_leave(client->control->gate, &client->cred, client->n_told, client->faulty,
@@ -113,17 +114,15 @@ void control_client_send(struct control_client *client, Sbeet__Control__Reply *r
 
 /* The next question, unless one is being answered, or the client has to wait. */
 static void hear(struct control_client *client) {
-	if (control_client_is_idle(client) && !client->answer.step &&
+	if (control_client_is_idle(client) && !client->answer.step && !client->turn.waits &&
 	    !event_pending(&client->resumed, EV_TIMEOUT, NULL) &&
 	    event_add(&client->readable, NULL) < 0) {
 		give_up(client, strerror(ENOMEM));
 	}
 }
 
-void control_client_rest(struct control_client *client, nsec_t wait) {
-	struct timeval t = nsec_timeval(wait);
-
-	if (client->answer.step || (wait > 0 && event_add(&client->resumed, &t) == 0)) {
+void control_client_answered(struct control_client *client) {
+	if (client->answer.step) {
 		event_del(&client->readable);
 	} else {
 		hear(client);
@@ -189,15 +188,12 @@ static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 	struct control_client *client = userdata;
 
 	leave_gate(client);
-	/* What the timer overslept is not to be made up for: that would come all at once. */
-	pace_settle(&client->pace, client->control->now());
 	hear(client);
 }
 
-/* One question an event: an answer is long. */
-static void on_readable(evutil_socket_t fd, short what, void *userdata) {
-	struct control_client *client = userdata;
-	int r = client_socket_receive(fd, client->cred.uid, client->control->buffer, NULL);
+/* One question: an answer is long. */
+static void receive(struct control_client *client) {
+	int r = client_socket_receive(client->fd, client->cred.uid, client->control->buffer, NULL);
 
 	if (r > 0) {
 		client->control->heard(client, (size_t)r);
@@ -205,6 +201,36 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 		control_client_fail(client, 0, "a packet is longer than 65536 bytes");
 	} else if (r != -EAGAIN) {
 		control_client_end(client);
+	} else {
+		hear(client);
+	}
+}
+
+/* And nothing is left to be read. */
+static bool has_hung_up(int fd) {
+	char c;
+
+	return recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *userdata) {
+	struct control_client *client = userdata;
+
+	if (control_queue_is_free(client->queue) || has_hung_up(fd)) {
+		receive(client);
+	} else {
+		event_del(&client->readable);
+		control_queue_add(client->queue, &client->turn);
+	}
+}
+
+static void on_turn(void *userdata) {
+	struct control_client *client = userdata;
+
+	if (client->answer.step) {
+		client->control->more(client);
+	} else {
+		receive(client);
 	}
 }
 
@@ -215,6 +241,7 @@ void control_client_free(struct control_client *client) {
 	if (client->fd >= 0) {
 		client_socket_hang_up(client->fd);
 	}
+	control_queue_unref(client->queue);
 	admission_release(client->user);
 	free(client);
 }
@@ -223,10 +250,14 @@ void control_client_free(struct control_client *client) {
 static int make(struct control_client **ret, struct control *control, const struct admission *a) {
 	struct control_client *client = calloc(1, sizeof(*client));
 
-	if (!client) {
+	if (!client || control_queue_ref(&client->queue, &control->queues, control->base, a->user,
+					 control->now) < 0) {
+		free(client);
 		return -ENOMEM;
 	}
 	client->control = control;
+	client->turn.come = on_turn;
+	client->turn.userdata = client;
 	client->user = a->user;
 	client->cred = a->peer.cred;
 	client->fd = -1;

@@ -16,7 +16,7 @@
 #include <sys/socket.h>
 
 #include "control.pb-c.h"
-#include "daemon/base/pace.h"
+#include "daemon/control/queue.h"
 #include "proto/limits.h"
 
 struct account;
@@ -46,12 +46,10 @@ struct ending_question; /* about the end of a program: ending.h */
 struct answer {
 	TAILQ_ENTRY(answer) link;      /* struct control's list of those that go on */
 	struct control_client *client; /* borrowed, owns us */
-	struct event more;
 	/* The next piece. Return: whether it was the last. NULL: nothing is being answered. */
 	bool (*step)(struct control_client *client, struct answer *a);
 	uint32_t id; /* of the question */
 	nsec_t began;
-	bool has_waited; /* for its share, before the piece that comes */
 
 	/* Of sessions: the next one, or, once it was told of, its next job. */
 	struct session *session;
@@ -79,8 +77,9 @@ struct control_client {
 	struct ucred cred;
 	int fd; /* owned */
 	struct event readable, writable;
-	struct event resumed; /* pending: it has asked a lot, nothing is read until then */
-	struct pace pace;
+	struct event resumed;		      /* pending: nothing is read until then */
+	struct control_queue *queue;	      /* reference: its user's */
+	struct control_turn turn;	      /* in the queue */
 	STAILQ_HEAD(, control_packet) unsent; /* owned, charged */
 	struct answer answer;
 	struct subscriber *subscriber; /* owned; NULL: is not told what happens */
@@ -116,15 +115,17 @@ struct control {
 
 	/* The rest is control_init()'s. */
 
-	/* A packet of so many bytes is in @buffer; all that was kept for the peer has been sent;
-	 * the connection has ended. */
+	/* A packet of so many bytes is in @buffer; the next piece of the answer may be sent; all
+	 * that was kept for the peer has been sent; the connection has ended. */
 	void (*heard)(struct control_client *client, size_t n);
+	void (*more)(struct control_client *client);
 	void (*idle)(struct control_client *client);
 	void (*gone)(struct control_client *client);
 
 	struct control_list clients;
 	struct control_list ended;   /* to be freed when no callback of theirs runs */
 	struct answer_list answers;  /* of clients, which own them */
+	struct control_queue_list queues;
 	struct task_save *task_save; /* NULL: no task is being saved */
 };
 
@@ -148,8 +149,8 @@ void control_client_error(struct control_client *client, uint32_t id, Sbeet__Err
 /* It violates the protocol: is told so, and ends. @id: of its request; 0: none. */
 void control_client_fail(struct control_client *client, uint32_t id, const char *why);
 
-/* Hears nothing more before the answer is complete, or for @wait. */
-void control_client_rest(struct control_client *client, nsec_t wait);
+/* A question was answered, or a piece was: hears the next question when the answer is complete. */
+void control_client_answered(struct control_client *client);
 
 /* Whether no packet waits to be sent; to be told (for its subscriber) when the socket has room. */
 bool control_client_is_idle(const struct control_client *client);

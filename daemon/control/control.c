@@ -129,7 +129,9 @@ void control_init(struct control *control) {
 	TAILQ_INIT(&control->clients);
 	TAILQ_INIT(&control->ended);
 	TAILQ_INIT(&control->answers);
+	LIST_INIT(&control->queues);
 	control->heard = on_heard;
+	control->more = answer_next;
 	control->idle = on_idle;
 	control->gone = on_gone;
 }

@@ -121,6 +121,28 @@ static void quota_keeps_the_rate_over_reconnections(void **state) {
 	quota_free(quota);
 }
 
+/* A fifth of the time, whoever of the user asks, also after all connections have gone. */
+static void quota_lets_others_have_most_of_the_time(void **state) {
+	struct quota *quota = make(0);
+	struct quota_user *user = hold(quota, 1000, NOW), *other = hold(quota, 1001, NOW);
+	const nsec_t took = 100 * NSEC_PER_USEC;
+
+	quota_answered(user, took, NOW);
+	quota_answered(user, took, NOW);
+	assert_int_equal(quota_answers_owed(user, NOW), 0);
+	quota_user_unref(user);
+	user = hold(quota, 1000, NOW);
+	for (unsigned i = 1; i <= 10; i++) {
+		quota_answered(user, took, NOW);
+		assert_int_equal(quota_answers_owed(user, NOW), i * 5 * took);
+	}
+	assert_int_equal(quota_answers_owed(other, NOW), 0);
+	assert_int_equal(quota_answers_owed(user, NOW + 50 * took), 0);
+	quota_user_unref(user);
+	quota_user_unref(other);
+	quota_free(quota);
+}
+
 /* First packets wait their turn, each behind those before it, up to the bound. */
 static void quota_refuses_connections_that_would_wait_too_long(void **state) {
 	struct quota *quota = make(100);
@@ -203,6 +225,7 @@ int main(void) {
 		cmocka_unit_test(quota_keeps_users_apart),
 		cmocka_unit_test(quota_keeps_the_rate_over_reconnections),
 		cmocka_unit_test(quota_refuses_connections_that_would_wait_too_long),
+		cmocka_unit_test(quota_lets_others_have_most_of_the_time),
 		cmocka_unit_test(quota_charges_what_is_done_in_one_piece),
 		cmocka_unit_test(quota_forgets_users_who_owe_nothing),
 		cmocka_unit_test(quota_forgets_first_who_owes_least),

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "daemon/base/awake.h"
 #include "daemon/base/client-socket.h"
@@ -285,6 +286,25 @@ static int set_table(struct server *server, const struct server_parts *parts) {
 	return r;
 }
 
+/* Each session takes two descriptors; so many are for GPUs, files and sockets of our own. */
+#define DESCRIPTORS_OF_A_SESSION 2
+#define OWN_DESCRIPTORS_MAX	 128
+
+/* What all users have together. */
+static void set_rooms(struct quota *quota) {
+	struct rlimit limit;
+
+	quota_set_room(quota, QUOTA_JOBS, ENGINE_JOBS_MAX);
+	quota_set_room(quota, QUOTA_SUBSCRIPTIONS, SUBSCRIBERS_MAX);
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+		rlim_t own = limit.rlim_cur / 4 < OWN_DESCRIPTORS_MAX ? limit.rlim_cur / 4
+								      : OWN_DESCRIPTORS_MAX;
+
+		quota_set_room(quota, QUOTA_SESSIONS,
+			       (limit.rlim_cur - own) / DESCRIPTORS_OF_A_SESSION);
+	}
+}
+
 /* Return: 0 or negative errno; then free_owned() frees what there is. */
 static int make_owned(struct server *server, const struct server_parts *parts) {
 	const struct settings *settings = &parts->reload->config->settings;
@@ -299,6 +319,7 @@ static int make_owned(struct server *server, const struct server_parts *parts) {
 		r = quota_new(&server->quota, &(struct quota_limits){0});
 	}
 	if (r == 0) {
+		set_rooms(server->quota);
 		r = gate_new(&server->gate);
 	}
 	if (r == 0) {

@@ -37,6 +37,7 @@ struct quota_user {
 
 struct quota {
 	struct quota_limits limits;
+	uint64_t room[_QUOTA_KIND_N], charged[_QUOTA_KIND_N]; /* of all users; room 0: no end */
 	LIST_HEAD(, quota_user) users;
 	size_t n_users, n_idle; /* idle: nobody holds them */
 };
@@ -51,6 +52,10 @@ int quota_new(struct quota **ret, const struct quota_limits *limits) {
 	LIST_INIT(&quota->users);
 	*ret = quota;
 	return 0;
+}
+
+void quota_set_room(struct quota *quota, enum quota_kind kind, uint64_t most) {
+	quota->room[kind] = most;
 }
 
 static void forget(struct quota_user *user) {
@@ -215,24 +220,42 @@ struct log_budget *quota_log_changes(struct quota_user *user) {
 	return &user->changes;
 }
 
+/* Whether others have as much left as @user has with @n more. */
+static bool leaves_share(const struct quota_user *user, enum quota_kind kind, uint64_t n) {
+	uint64_t room = user->quota->room[kind], taken = user->quota->charged[kind];
+
+	return room == 0 ||
+	       (taken < room && n <= room - taken && user->charged[kind] + n <= room - taken);
+}
+
 int quota_charge(struct quota_user *user, enum quota_kind kind, uint64_t n) {
 	uint64_t most = user->limits.most[kind];
 
 	if (user->charged[kind] > most || n > most - user->charged[kind]) {
 		return QUOTA_E_EXCEEDED;
 	}
+	if (!user->limits.unshared && !leaves_share(user, kind, n)) {
+		return QUOTA_E_SHARE;
+	}
 	user->charged[kind] += n;
+	user->quota->charged[kind] += n;
 	return 0;
 }
 
 void quota_release(struct quota_user *user, enum quota_kind kind, uint64_t n) {
 	assert(user->charged[kind] >= n);
 	user->charged[kind] -= n;
+	user->quota->charged[kind] -= n;
 }
 
 void quota_move(struct quota_user *from, struct quota_user *to, enum quota_kind kind, uint64_t n) {
 	quota_release(from, kind, n);
 	to->charged[kind] += n;
+	to->quota->charged[kind] += n;
+}
+
+uid_t quota_user_uid(const struct quota_user *user) {
+	return user->uid;
 }
 
 uint64_t quota_charged(const struct quota_user *user, enum quota_kind kind) {

@@ -30,6 +30,7 @@ enum quota_kind {
 };
 
 #define QUOTA_E_EXCEEDED 1
+#define QUOTA_E_SHARE	 2 /* others would have less left than this user has */
 
 /* 28 KiB. */
 #define QUOTA_IDLE_MAX 256
@@ -41,6 +42,7 @@ enum quota_kind {
 struct quota_limits {
 	uint64_t most[_QUOTA_KIND_N];
 	uint64_t rate; /* packets a second, all sessions together; 0: no limit */
+	bool unshared; /* may have what others need: see quota_set_room() */
 };
 
 struct log_budget;
@@ -48,6 +50,13 @@ struct quota; /* all users */
 struct quota_user;
 
 int quota_new(struct quota **ret, const struct quota_limits *limits);
+
+/*
+ * There is room for @most of this kind, of all users together. A user may have as much as is left
+ * for all others then: the first one half of it, the next one half of the rest. So it takes many
+ * users to leave nothing to a new one. 0, as at first: there is no end.
+ */
+void quota_set_room(struct quota *quota, enum quota_kind kind, uint64_t most);
 
 /* Asserts that nothing is charged any more. */
 struct quota *quota_free(struct quota *quota);
@@ -100,12 +109,13 @@ struct log_budget *quota_log_changes(struct quota_user *user);
 /* Takes NULL. What was charged must have been released by the last holder. */
 struct quota_user *quota_user_unref(struct quota_user *user);
 
-/* Return: 0, or QUOTA_E_EXCEEDED (nothing is charged then). */
+/* Return: 0; QUOTA_E_EXCEEDED, QUOTA_E_SHARE (nothing is charged then). */
 int quota_charge(struct quota_user *user, enum quota_kind kind, uint64_t n);
 void quota_release(struct quota_user *user, enum quota_kind kind, uint64_t n);
 
 /* What @from is charged for is @to's from now on, even above the limit of @to. */
 void quota_move(struct quota_user *from, struct quota_user *to, enum quota_kind kind, uint64_t n);
 
+uid_t quota_user_uid(const struct quota_user *user);
 uint64_t quota_charged(const struct quota_user *user, enum quota_kind kind);
 uint64_t quota_limit(const struct quota_user *user, enum quota_kind kind);

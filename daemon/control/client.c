@@ -193,7 +193,8 @@ static void on_resumed(evutil_socket_t fd, short what, void *userdata) {
 
 /* One question: an answer is long. */
 static void receive(struct control_client *client) {
-	int r = client_socket_receive(client->fd, client->cred.uid, client->control->buffer, NULL);
+	int r = client_socket_receive(client->fd, quota_user_uid(client->user),
+				      client->control->buffer, NULL);
 
 	if (r > 0) {
 		client->control->heard(client, (size_t)r);

@@ -7,10 +7,12 @@
 #include <event2/event.h>
 #include <event2/event_struct.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "daemon/base/gate.h"
 #include "daemon/base/log.h"
 #include "daemon/base/quota.h"
+#include "daemon/base/subuid.h"
 #include "daemon/config/reload.h"
 #include "daemon/session/sessions.h"
 
@@ -22,17 +24,36 @@ static int refuse(struct admission *a, const char *log, const char *why) {
 	return ADMISSION_E_REFUSED;
 }
 
+/* Of the user that it belongs to. */
+static struct access_rights rights_of(const struct config *config, const struct peer *peer) {
+	struct access_rights rights;
+	struct peer owner;
+
+	access_rights(&config->access, subuid_owner(peer, &owner) ? &owner : peer, &rights);
+	return rights;
+}
+
+/* Holds the account that @peer's connection is charged to. Return: 0 or -ENOMEM. */
+static int hold_account(struct sessions *all, const struct peer *peer, struct quota_user **ret) {
+	struct peer owner;
+	uid_t uid = subuid_owner(peer, &owner) ? owner.cred.uid : peer->cred.uid;
+
+	return quota_user_ref(all->quota, uid, all->now(), ret);
+}
+
 /* Return: 0, ADMISSION_E_REFUSED. */
 static int charge(struct admission *a, const struct config *config) {
-	struct access_rights rights;
+	struct access_rights rights = rights_of(config, &a->peer);
 	char text[sizeof(a->why)];
+	int r;
 
-	access_rights(&config->access, &a->peer, &rights);
+	rights.limits.unshared = a->peer.cred.uid == geteuid();
 	quota_user_set_limits(a->user, &rights.limits);
-	if (quota_charge(a->user, QUOTA_SESSIONS, 1)) {
-		snprintf(text, sizeof(text),
-			 "this user has %llu connections already, and no more are allowed",
-			 (unsigned long long)quota_limit(a->user, QUOTA_SESSIONS));
+	r = quota_charge(a->user, QUOTA_SESSIONS, 1);
+	if (r) {
+		snprintf(text, sizeof(text), "this user has %llu connections already, and %s",
+			 (unsigned long long)quota_charged(a->user, QUOTA_SESSIONS),
+			 r == QUOTA_E_SHARE ? "the rest is for others" : "no more are allowed");
 		return refuse(a, text, text);
 	}
 	return 0;
@@ -64,7 +85,7 @@ int admission_enter(struct admission *ret, struct sessions *all, int fd, enum ad
 	int r = peer_credentials(fd, &a.peer.cred);
 
 	if (r == 0) {
-		r = quota_user_ref(all->quota, a.peer.cred.uid, now, &a.user);
+		r = hold_account(all, &a.peer, &a.user);
 	}
 	if (r < 0) {
 		return r;
@@ -87,7 +108,7 @@ int admission_enter(struct admission *ret, struct sessions *all, int fd, enum ad
 }
 
 int admission_enter_absent(struct admission *ret, struct sessions *all) {
-	int r = quota_user_ref(all->quota, ret->peer.cred.uid, all->now(), &ret->user);
+	int r = hold_account(all, &ret->peer, &ret->user);
 
 	if (r == 0) {
 		r = charge(ret, all->reload->config);
@@ -141,18 +162,16 @@ static const struct taskfile *find_file(const struct config *config, const struc
 }
 
 int admission_priority_max(const struct config *config, const struct peer *peer) {
-	struct access_rights rights;
+	struct access_rights rights = rights_of(config, peer);
 
-	access_rights(&config->access, peer, &rights);
 	return rights.priority_max > 0 ? rights.priority_max : 0;
 }
 
 unsigned admission_limit(const struct config *config, const struct peer *peer,
 			 struct task_spec *task) {
-	struct access_rights rights;
+	struct access_rights rights = rights_of(config, peer);
 	unsigned cut = 0;
 
-	access_rights(&config->access, peer, &rights);
 	if (task->task_class == SBEET__TASK_CLASS__TASK_CLASS_REALTIME && !rights.realtime) {
 		task->task_class = SBEET__TASK_CLASS__TASK_CLASS_BEST_EFFORT;
 		cut |= ADMISSION_REALTIME;

@@ -167,7 +167,7 @@ static bool admit_job(struct session *s, uint64_t number, const ProtobufCBinaryD
 		session_say_error(s, number, SBEET__ERROR_CODE__ERROR_CODE_QUOTA,
 				  "user %u has %llu jobs already, and no more are allowed",
 				  s->cred.uid,
-				  (unsigned long long)quota_limit(s->user, QUOTA_JOBS));
+				  (unsigned long long)quota_charged(s->user, QUOTA_JOBS));
 	} else {
 		return true;
 	}

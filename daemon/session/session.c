@@ -234,7 +234,7 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	if (s->state == SESSION_NEW && pause_reading(s, quota_work_owed(s->user, all->now()))) {
 		return;
 	}
-	r = client_socket_receive(fd, s->cred.uid, all->buffer,
+	r = client_socket_receive(fd, quota_user_uid(s->user), all->buffer,
 				  s->owner.offers ? &passed_fd : NULL);
 	if (r == -EAGAIN) {
 		return;
@@ -255,7 +255,7 @@ static void on_readable(evutil_socket_t fd, short what, void *userdata) {
 	if (passed_fd >= 0 && preempter_is_control(passed_fd)) {
 		close(passed_fd);
 	} else if (passed_fd >= 0) {
-		client_socket_close_passed(passed_fd, s->cred.uid);
+		client_socket_close_passed(passed_fd, quota_user_uid(s->user));
 	}
 	if (s->fd >= 0) {
 		slow_down(s);
@@ -271,7 +271,7 @@ static void hear_last_words(struct session *s) {
 	struct sessions *all = s->all;
 
 	for (int n = 0; n < LAST_WORDS_MAX && s->fd >= 0 && !s->mistaken; n++) {
-		int r = client_socket_receive(s->fd, s->cred.uid, all->buffer, NULL);
+		int r = client_socket_receive(s->fd, quota_user_uid(s->user), all->buffer, NULL);
 
 		if (r <= 0) {
 			break;

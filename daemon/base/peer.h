@@ -26,6 +26,13 @@ int peer_credentials(int fd, struct ucred *ret);
 /* The same, and its groups. Return: 0 or negative errno. */
 int peer_read(int fd, struct peer *ret);
 
+/*
+ * Whether the peer at the other end of @fd has root's power: its process lives, is in our user
+ * namespace and holds CAP_SYS_ADMIN, unless process 1 could not have it either. Root of a container
+ * has the uid alone. Reads /proc.
+ */
+bool peer_has_power(int fd, const struct ucred *cred);
+
 bool peer_in_group(const struct peer *peer, gid_t gid);
 
 /* Its program's path, "" if it can't be known (it is another user's, and we are not root). */

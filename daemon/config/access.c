@@ -201,8 +201,8 @@ int access_set_admins(struct access *a, const char *text,
 	return 0;
 }
 
-bool access_is_admin(const struct access *a, const struct peer *peer) {
-	if (peer->cred.uid == 0 || peer->cred.uid == geteuid()) {
+bool access_is_admin(const struct access *a, const struct peer *peer, bool power) {
+	if (peer->cred.uid == 0 ? power : peer->cred.uid == geteuid()) {
 		return true;
 	}
 	for (size_t i = 0; i < a->n_admins; i++) {

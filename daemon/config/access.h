@@ -89,7 +89,8 @@ int access_set(struct access *a, const char *section, const char *key, const cha
 int access_set_admins(struct access *a, const char *text,
 		      void (*unknown)(void *userdata, const char *word), void *userdata);
 
-/* Root, the user that we run as, and those of access_set_admins(). */
-bool access_is_admin(const struct access *a, const struct peer *peer);
+/* Root, the user that we run as, and those of access_set_admins(). @power: of root, see
+ * peer_has_power(). */
+bool access_is_admin(const struct access *a, const struct peer *peer, bool power);
 
 void access_rights(const struct access *a, const struct peer *peer, struct access_rights *ret);

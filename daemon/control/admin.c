@@ -22,7 +22,7 @@ bool admin_may(const struct control_client *client) {
 	struct peer peer;
 
 	return peer_read(client->fd, &peer) == 0 &&
-	       access_is_admin(&client->control->reload->config->access, &peer);
+	       access_is_admin(&client->control->reload->config->access, &peer, client->power);
 }
 
 struct log_budget *admin_log(const struct control_client *client) {
@@ -30,7 +30,10 @@ struct log_budget *admin_log(const struct control_client *client) {
 }
 
 bool admin_may_change(const struct control_client *client, const struct session *s) {
-	return client->cred.uid == s->cred.uid || admin_may(client);
+	/* Sessions of uid 0 may be those of several containers. */
+	bool own = client->cred.uid == s->cred.uid && (s->cred.uid != 0 || client->power);
+
+	return own || admin_may(client);
 }
 
 void admin_reply(struct control_client *client, uint32_t id, Sbeet__Control__Done *done) {

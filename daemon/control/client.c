@@ -301,6 +301,7 @@ int control_client_new(struct control_client **ret, struct control *control, int
 		}
 	}
 	if (r == 0) {
+		client->power = a.peer.cred.uid == 0 && peer_has_power(fd, &a.peer.cred);
 		TAILQ_INSERT_TAIL(&control->clients, client, link);
 		*ret = client;
 	} else if (a.at_gate) {

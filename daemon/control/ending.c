@@ -177,9 +177,9 @@ void ending_kill_session(struct control_client *client, const Sbeet__Control__Re
 				       .task = s->task.name,
 				       .gpu = -1,
 				       .uid = client->cred.uid},
-		   "User %u ended session %llu (pid %d, '%s')%s", client->cred.uid,
-		   (unsigned long long)id, s->cred.pid, s->task.name,
-		   wanted->terminate ? " and its program" : "");
+		   "User %u %s session %llu (pid %d, '%s')", client->cred.uid,
+		   wanted->terminate ? "asks for the end of the program of" : "ended",
+		   (unsigned long long)id, s->cred.pid, s->task.name);
 	report_session(client->control->report, s,
 		       SBEET__CONTROL__EVENT_KIND__EVENT_KIND_SESSION_KILL);
 	if (wanted->terminate && wanted->drain_ns > 0) {

@@ -41,15 +41,26 @@ static int hold_account(struct sessions *all, const struct peer *peer, struct qu
 	return quota_user_ref(all->quota, uid, all->now(), ret);
 }
 
+/* May have what is left for others. @fd: -1: it has no connection. */
+static bool is_trusted(const struct admission *a, int fd) {
+	const struct ucred *cred = &a->peer.cred;
+
+	return cred->uid == 0 ? peer_has_power(fd, cred) : cred->uid == geteuid();
+}
+
 /* Return: 0, ADMISSION_E_REFUSED. */
-static int charge(struct admission *a, const struct config *config) {
+static int charge(struct admission *a, const struct config *config, int fd) {
 	struct access_rights rights = rights_of(config, &a->peer);
 	char text[sizeof(a->why)];
 	int r;
 
-	rights.limits.unshared = a->peer.cred.uid == geteuid();
 	quota_user_set_limits(a->user, &rights.limits);
 	r = quota_charge(a->user, QUOTA_SESSIONS, 1);
+	if (r == QUOTA_E_SHARE && is_trusted(a, fd)) {
+		rights.limits.unshared = true;
+		quota_user_set_limits(a->user, &rights.limits);
+		r = quota_charge(a->user, QUOTA_SESSIONS, 1);
+	}
 	if (r) {
 		snprintf(text, sizeof(text), "this user has %llu connections already, and %s",
 			 (unsigned long long)quota_charged(a->user, QUOTA_SESSIONS),
@@ -66,7 +77,7 @@ static int enter(struct admission *a, struct sessions *all, int fd, enum admissi
 	int r = peer_read(fd, &a->peer);
 
 	if (r == 0) {
-		r = charge(a, all->reload->config);
+		r = charge(a, all->reload->config, fd);
 	}
 	if (r != 0) {
 		return r;
@@ -111,7 +122,7 @@ int admission_enter_absent(struct admission *ret, struct sessions *all) {
 	int r = hold_account(all, &ret->peer, &ret->user);
 
 	if (r == 0) {
-		r = charge(ret, all->reload->config);
+		r = charge(ret, all->reload->config, -1);
 		if (r != 0) {
 			ret->user = quota_user_unref(ret->user);
 		}

@@ -5,6 +5,7 @@
 #include "harness.h"
 
 #include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -255,12 +257,67 @@ static void subuids_count_as_their_owner(void **state) {
 	harness_finish(&harness);
 }
 
+/* ---- root of a container ---- */
+
+static Sbeet__ErrorCode try_policy(void) {
+	Sbeet__Control__PolicyRequest policy = SBEET__CONTROL__POLICY_REQUEST__INIT;
+	Sbeet__Control__Request request = SBEET__CONTROL__REQUEST__INIT;
+	Sbeet__ErrorCode code = SBEET__ERROR_CODE__ERROR_CODE_NONE;
+	Sbeet__Control__Reply *reply;
+
+	policy.name = (char[]){"fcfs"};
+	request.body_case = SBEET__CONTROL__REQUEST__BODY_POLICY;
+	request.policy = &policy;
+	reply = control_ask(&request);
+	if (reply->body_case == SBEET__CONTROL__REPLY__BODY_ERROR) {
+		code = reply->error->code;
+	}
+	packet_free(&reply->base);
+	return code;
+}
+
+static bool drop_sys_admin(void) {
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &header, data) < 0 || !(data[0].effective & 1u << CAP_SYS_ADMIN)) {
+		return false;
+	}
+	data[0].effective &= ~(1u << CAP_SYS_ADMIN);
+	data[0].permitted &= ~(1u << CAP_SYS_ADMIN);
+	return syscall(SYS_capset, &header, data) == 0;
+}
+
+static void root_without_its_power_is_no_admin(void **state) {
+	int status;
+	pid_t pid;
+
+	start_for_all();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		harness.pid = 0;
+		_exit(!drop_sys_admin() ? 77
+					: try_policy() != SBEET__ERROR_CODE__ERROR_CODE_DENIED);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
+		skip(); /* this root has none itself */
+	}
+	assert_int_equal(status, 0);
+	assert_int_equal(try_policy(), SBEET__ERROR_CODE__ERROR_CODE_NONE);
+	harness_finish(&harness);
+}
+
 #define CASE(f) cmocka_unit_test_teardown(f, teardown)
 
 int main(void) {
 	const struct CMUnitTest tests[] = {
-		CASE(programs_are_served_between_answers), CASE(subuids_count_as_their_owner),
-		CASE(users_leave_descriptors_to_others), /* the last: what it limits stays so */
+		CASE(programs_are_served_between_answers),
+		CASE(root_without_its_power_is_no_admin),
+		CASE(subuids_count_as_their_owner),
+		/* The last: what it limits stays so. */
+		CASE(users_leave_descriptors_to_others),
 	};
 
 	return cmocka_run_group_tests_name("daemon-users", tests, NULL, NULL);

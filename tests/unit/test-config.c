@@ -256,13 +256,14 @@ static void config_knows_admins(void **state) {
 		peer.n_groups = 1;
 		assert_int_equal(read_text(&c, forms[i]), 0);
 		assert_string_equal(warnings, "F:2: unknown user or group 'no-such-user'\n");
-		assert_true(access_is_admin(&c.access, &peer));
+		assert_true(access_is_admin(&c.access, &peer, true));
 		peer.n_groups = 0;
-		assert_false(access_is_admin(&c.access, &peer));
+		assert_false(access_is_admin(&c.access, &peer, true));
 		peer.cred.uid = 70005;
-		assert_true(access_is_admin(&c.access, &peer));
+		assert_true(access_is_admin(&c.access, &peer, true));
 		peer.cred.uid = 0;
-		assert_true(access_is_admin(&c.access, &peer));
+		assert_true(access_is_admin(&c.access, &peer, true));
+		assert_false(access_is_admin(&c.access, &peer, false));
 	}
 }
 

@@ -2,8 +2,9 @@
  * verb-cdi.c: `sbeetctl cdi`: what puts a container's programs under sbeet, as a file of the
  * Container Device Interface or as options of docker and podman.
  *
- * That is libsbeet.so, read-only; the folder of sbeetd's sockets, not the sockets, which a new
- * sbeetd makes anew; and that of MPS, under its own name, as sbeetd tells it to programs.
+ * That is libsbeet.so, read-only; the socket for programs, and not that for sbeetctl, which root of
+ * a container has no use for; and the folder of MPS, under its own name, as sbeetd tells it to
+ * programs.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +24,8 @@
 #define SHIM_INSIDE    "/usr/local/lib/sbeet/libsbeet.so"
 #define SOCKETS_INSIDE "/run/sbeet"
 
-#define SOCKET_NAME "shim.sock"
+#define SOCKET_NAME   "shim.sock"
+#define SOCKET_INSIDE SOCKETS_INSIDE "/" SOCKET_NAME
 
 struct cdi_options {
 	const char *shim;
@@ -41,8 +43,8 @@ static const struct option cdi_options[] = {
 /* What a container is given. */
 struct edits {
 	char *shim;		      /* owned */
-	char sockets[PROTO_PATH_MAX]; /* the folder */
-	char mps[PROTO_PATH_MAX];     /* likewise; empty: no MPS */
+	char socket[PROTO_PATH_MAX];  /* for programs */
+	char mps[PROTO_PATH_MAX];     /* the folder; empty: no MPS */
 };
 
 static const char *const variables[] = {
@@ -81,7 +83,7 @@ static json_t *edits_json(const struct edits *e) {
 		json_array_append_new(env, json_string(variables[i]));
 	}
 	json_array_append_new(mounts, mount_json(e->shim, SHIM_INSIDE, "ro"));
-	json_array_append_new(mounts, mount_json(e->sockets, SOCKETS_INSIDE, "ro"));
+	json_array_append_new(mounts, mount_json(e->socket, SOCKET_INSIDE, "ro"));
 	if (*e->mps) {
 		json_array_append_new(mounts, mount_json(e->mps, e->mps, "rw"));
 	}
@@ -101,11 +103,11 @@ static bool docker_takes(const char *path) {
 }
 
 static int print_docker(const struct edits *e) {
-	if (!docker_takes(e->shim) || !docker_takes(e->sockets) || !docker_takes(e->mps)) {
+	if (!docker_takes(e->shim) || !docker_takes(e->socket) || !docker_takes(e->mps)) {
 		return CTL_EXIT_FAILED;
 	}
-	printf("--volume %s:" SHIM_INSIDE ":ro --volume %s:" SOCKETS_INSIDE ":ro", e->shim,
-	       e->sockets);
+	printf("--volume %s:" SHIM_INSIDE ":ro --volume %s:" SOCKET_INSIDE ":ro", e->shim,
+	       e->socket);
 	if (*e->mps) {
 		printf(" --ipc host --volume %s:%s", e->mps, e->mps);
 	}
@@ -126,13 +128,12 @@ static int cdi(const struct ctl *ctl) {
 		ctl_error("%s", error);
 		return CTL_EXIT_FAILED;
 	}
-	r = packet_socket_path(SOCKET_NAME, e.sockets, sizeof(e.sockets));
+	r = packet_socket_path(SOCKET_NAME, e.socket, sizeof(e.socket));
 	if (r < 0) {
-		ctl_error("the path of sbeetd's sockets is too long");
+		ctl_error("the path of sbeetd's socket is too long");
 		free(e.shim);
 		return CTL_EXIT_FAILED;
 	}
-	e.sockets[strlen(e.sockets) - sizeof(SOCKET_NAME)] = '\0';  /* and the slash before it */
 	if (ask_for_mps(&e, error, sizeof(error)) != CTL_EXIT_OK) { /* the rest holds */
 		ctl_warn(ctl, "the folder of MPS is left out: %s", error);
 	}

@@ -26,16 +26,17 @@ has() { # TEXT...
 
 cdi || fail "exit code $?"
 "$is_json" <"$dir/out" || fail "it is not JSON"
-has '"kind": "sbeet/program"' "\"hostPath\": \"$shim\"" "\"hostPath\": \"$dir/a folder\"" \
-	'"containerPath": "/run/sbeet"' '"SBEET_RUNTIME_DIR=/run/sbeet"' '"LD_PRELOAD=/usr/local/lib/sbeet/libsbeet.so"'
+has '"kind": "sbeet/program"' "\"hostPath\": \"$shim\"" "\"hostPath\": \"$dir/a folder/shim.sock\"" \
+	'"containerPath": "/run/sbeet/shim.sock"' '"SBEET_RUNTIME_DIR=/run/sbeet"' '"LD_PRELOAD=/usr/local/lib/sbeet/libsbeet.so"'
 grep -q 'warning: .*MPS.*cannot reach sbeetd' "$dir/err" || fail "nobody says that sbeetd was not asked"
 ! cdi --docker || fail "a path with a space in an option of docker"
-grep -q "can't name '$dir/a folder': use the file" "$dir/err" || fail "nobody says why"
+grep -q "can't name '$dir/a folder/shim.sock': use the file" "$dir/err" || fail "nobody says why"
 
 SBEET_RUNTIME_DIR=$dir/run
 cdi --quiet --docker || fail "--docker: exit code $?"
 [ ! -s "$dir/err" ] || fail "--quiet warns"
-has "--volume $shim:/usr/local/lib/sbeet/libsbeet.so:ro --volume $dir/run:/run/sbeet:ro --env"
+has "--volume $shim:/usr/local/lib/sbeet/libsbeet.so:ro --volume $dir/run/shim.sock:/run/sbeet/shim.sock:ro --env"
+! grep -q 'control' "$dir/out" || fail "a container is given the socket for sbeetctl"
 
 mps_is_up() {
 	"$sbeetctl" status --json | grep -q '"state":"up","pipe_directory":"'

@@ -196,6 +196,10 @@ static void receive(struct control_client *client) {
 	int r = client_socket_receive(client->fd, quota_user_uid(client->user),
 				      client->control->buffer, NULL);
 
+	if (r > 0 && !client->has_asked) {
+		client->has_asked = true;
+		client->power = client->cred.uid == 0 && peer_has_power(client->fd, &client->cred);
+	}
 	if (r > 0) {
 		client->control->heard(client, (size_t)r);
 	} else if (r == -EMSGSIZE) {
@@ -301,7 +305,6 @@ int control_client_new(struct control_client **ret, struct control *control, int
 		}
 	}
 	if (r == 0) {
-		client->power = a.peer.cred.uid == 0 && peer_has_power(fd, &a.peer.cred);
 		TAILQ_INSERT_TAIL(&control->clients, client, link);
 		*ret = client;
 	} else if (a.at_gate) {

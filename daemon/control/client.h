@@ -75,7 +75,7 @@ struct control_client {
 	struct control *control;	  /* borrowed, outlives us */
 	struct quota_user *user;	  /* reference */
 	struct ucred cred;
-	bool power; /* root's, when it connected */
+	bool has_asked, power; /* power: root's, when it first asked */
 	int fd; /* owned */
 	struct event readable, writable;
 	struct event resumed;		      /* pending: nothing is read until then */

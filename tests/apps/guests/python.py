@@ -9,6 +9,9 @@ import signal
 import subprocess
 import sys
 import threading
+import warnings
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of fork() beside threads: it names the process
 
 N = 4096
 STEP = b"""

@@ -37,9 +37,9 @@ keep() {
 	esac >"$file.end"
 }
 
-# FILE: without what libsbeet.so and the simulated GPU say.
+# FILE: without what libsbeet.so, sbeetctl and the simulated GPU say.
 errors_of() {
-	grep -v -e '^sbeet:' -e '^simgpu' "$1.err"
+	grep -v -e '^sbeet:' -e '^sbeetctl: warning:' -e '^simgpu' "$1.err"
 }
 
 # WHERE SUBJECT GUEST: says what differs from the run without sbeet, and fails then.

@@ -6,6 +6,9 @@
 #include "daemon/base/quota.h"
 #include "daemon/session/session.h"
 
+/* What takes longer is not the user's doing: sbeetd was stopped in the middle. */
+#define PIECE_MAX_NS (10 * NSEC_PER_MSEC)
+
 static void stop(struct answer *a) {
 	if (a->step) {
 		a->step = NULL;
@@ -28,9 +31,9 @@ static void go_on(struct control_client *client) {
 }
 
 void answer_paced(struct control_client *client, nsec_t began) {
-	nsec_t now = client->control->now();
+	nsec_t now = client->control->now(), spent = now - began;
 
-	quota_answered(client->user, now - began, now);
+	quota_answered(client->user, spent < PIECE_MAX_NS ? spent : PIECE_MAX_NS, now);
 	if (client->ended) {
 		return;
 	}

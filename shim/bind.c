@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "shim/base/early.h"
 #include "shim/base/log.h"
 #include "shim/fronts.h"
 #include "shim/lookup.h"
@@ -28,6 +29,10 @@ static atomic_bool expected;
 static _Atomic unsigned expected_deep = UINT_MAX;
 
 static bool has_fronts; /* they are known */
+
+EARLY bool bind_has_started(void) {
+	return ours != NULL;
+}
 
 void *bind_ours(const void *address) {
 	const struct real_dl *libc = real_dl_get();
@@ -262,7 +267,7 @@ void bind_expect(unsigned deep_from) {
 	atomic_store(&expected, true);
 }
 
-void bind_expected(void) {
+EARLY void bind_expected(void) {
 	int saved = errno;
 
 	if (atomic_load_explicit(&expected, memory_order_relaxed)) {

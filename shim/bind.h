@@ -22,6 +22,9 @@
 /* At start. @ours: what takes the place of the C library's functions; kept. */
 void bind_start(const struct real_dl *ours);
 
+/* Whether that has been called. */
+bool bind_has_started(void);
+
 /* Ours for a function of the C library, by its address. NULL: there is none. */
 void *bind_ours(const void *address);
 

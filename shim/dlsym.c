@@ -129,14 +129,14 @@ static void *ask_next(const void *caller, const char *name, const char *version)
 	return bind_ours(found) ? ask(RTLD_NEXT, name, version) : NULL;
 }
 
-static bool is_of_driver(const char *name) {
+EARLY static bool is_of_driver(const char *name) {
 	return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
 }
 
-static bool is_of_libc(const char *name) {
+EARLY static bool is_of_libc(const char *name) {
 	return name[0] == 'd' && name[1] == 'l' &&
-	       (strcmp(name, "dlsym") == 0 || strcmp(name, "dlvsym") == 0 ||
-		strcmp(name, "dlopen") == 0 || strcmp(name, "dlmopen") == 0);
+	       (early_same(name, "dlsym") || early_same(name, "dlvsym") ||
+		early_same(name, "dlopen") || early_same(name, "dlmopen"));
 }
 
 /* Ours instead of what the caller would find. NULL: that is something else, or nothing. */
@@ -163,8 +163,8 @@ static __attribute__((noinline)) void *find_ours(void *handle, const char *name,
 	return wrapper;
 }
 
-static bool is_concerned(const char *name) {
-	return is_of_driver(name) ? !state_bypass() : is_of_libc(name);
+EARLY static bool is_concerned(const char *name) {
+	return is_of_driver(name) ? !state_bypass() : bind_has_started() && is_of_libc(name);
 }
 
 SBEET_EXPORT TAIL_CALLS EARLY void *dlsym(void *restrict handle, const char *restrict name) {

@@ -18,15 +18,6 @@
 #define SLOT_WORD R_AARCH64_ABS64
 #endif
 
-/* Not strcmp(), see early.h. */
-EARLY static bool is_same(const char *a, const char *b) {
-	while (*a && *a == *b) {
-		a++;
-		b++;
-	}
-	return *a == *b;
-}
-
 /* The linker turns most of these into addresses, but not where the section is read-only. */
 EARLY static uintptr_t address_of(const struct object *o, uintptr_t value) {
 	return value < o->base ? o->base + value : value;
@@ -141,8 +132,8 @@ EARLY void *object_early_symbol(const char *const *sonames, const char *name) {
 
 		read_dynamic(&o);
 		for (unsigned i = 0; sonames[i] && o.soname && o.symbols && !found; i++) {
-			found = is_same(o.soname, sonames[i]) ? object_symbol(&o, name, NULL)
-							      : NULL;
+			found = early_same(o.soname, sonames[i]) ? object_symbol(&o, name, NULL)
+								 : NULL;
 		}
 	}
 	return found;
@@ -179,13 +170,13 @@ EARLY bool object_is(const struct object *o, const char *soname) {
 	for (const char *c = o->name; *c; c++) {
 		file = *c == '/' ? c + 1 : file;
 	}
-	return is_same(file, soname) || (o->soname && is_same(o->soname, soname));
+	return early_same(file, soname) || (o->soname && early_same(o->soname, soname));
 }
 
 EARLY bool object_needs(const struct object *o, const char *soname) {
 	for (const ElfW(Dyn) *d = o->dynamic; d && d->d_tag != DT_NULL; d++) {
 		if (d->d_tag == DT_NEEDED && o->strings &&
-		    is_same(o->strings + d->d_un.d_val, soname)) {
+		    early_same(o->strings + d->d_un.d_val, soname)) {
 			return true;
 		}
 	}
@@ -225,7 +216,8 @@ EARLY static const ElfW(Sym) * find_by_gnu_hash(const struct object *o, const ch
 	for (;; i++) {
 		uint32_t other = chains[i - first];
 
-		if ((other | 1) == (h | 1) && is_same(o->strings + o->symbols[i].st_name, name)) {
+		if ((other | 1) == (h | 1) &&
+		    early_same(o->strings + o->symbols[i].st_name, name)) {
 			return &o->symbols[i];
 		}
 		if (other & 1) {
@@ -243,7 +235,7 @@ EARLY static const ElfW(Sym) * find_by_hash(const struct object *o, const char *
 		h = (h ^ (h & 0xf0000000) >> 24) & 0x0fffffff;
 	}
 	for (uint32_t i = n_buckets ? buckets[h % n_buckets] : 0; i; i = next[i]) {
-		if (!is_old_version(o, i) && is_same(o->strings + o->symbols[i].st_name, name)) {
+		if (!is_old_version(o, i) && early_same(o->strings + o->symbols[i].st_name, name)) {
 			return &o->symbols[i];
 		}
 	}

@@ -103,10 +103,6 @@ struct pass {
 	bool done;
 };
 
-static bool is_of_driver(const char *name) {
-	return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
-}
-
 /* The C library's function of that name that we stand in for. NULL: we do not. */
 static void *of_libc(const char *name) {
 	const struct real_dl *libc = real_dl_get();
@@ -130,7 +126,7 @@ static void *replacement(const struct object *o, const struct object_slot *s,
 	if (held) {
 		return s->is_lazy || *s->at == held ? bind_ours(held) : NULL;
 	}
-	if (!p->has_driver || !is_of_driver(s->name)) {
+	if (!p->has_driver || !lookup_is_of_driver(s->name)) {
 		return NULL;
 	}
 	held = s->is_lazy ? object_symbol(&driver, s->name, NULL) : *s->at;

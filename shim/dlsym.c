@@ -129,10 +129,6 @@ static void *ask_next(const void *caller, const char *name, const char *version)
 	return bind_ours(found) ? ask(RTLD_NEXT, name, version) : NULL;
 }
 
-EARLY static bool is_of_driver(const char *name) {
-	return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
-}
-
 EARLY static bool is_of_libc(const char *name) {
 	return name[0] == 'd' && name[1] == 'l' &&
 	       (early_same(name, "dlsym") || early_same(name, "dlvsym") ||
@@ -164,7 +160,7 @@ static __attribute__((noinline)) void *find_ours(void *handle, const char *name,
 }
 
 EARLY static bool is_concerned(const char *name) {
-	return is_of_driver(name) ? !state_bypass() : bind_has_started() && is_of_libc(name);
+	return lookup_is_of_driver(name) ? !state_bypass() : bind_has_started() && is_of_libc(name);
 }
 
 SBEET_EXPORT TAIL_CALLS EARLY void *dlsym(void *restrict handle, const char *restrict name) {

@@ -4,7 +4,15 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "shim/base/early.h"
+
+/* Whether the driver may have a function @name: cuda..., cublas... and curl... are others'. */
+EARLY static inline bool lookup_is_of_driver(const char *name) {
+	return name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
+}
 
 /*
  * Return: the wrapper of the function of the driver that starts at @address, else @address (NULL

@@ -188,7 +188,7 @@ void gather_environment(const struct preload_facts *preload, struct environment_
 }
 
 /* NVIDIA's runtime library has a text in it, wherever it is linked in. We must not, in one piece:
- * who looks for it, as tests/sim.sh does, would find the library in sbeetctl. */
+ * a search for it, as in tests/sim.sh, would find the library in sbeetctl. */
 static bool has_mark(const char *file, size_t size) {
 	static const char begin[] = "cudaErrorCudart", end[] = "Unloading";
 	const size_t n = sizeof(begin) - 1, m = sizeof(end) - 1;
